@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, cuda_libraries, current, registered
+from . import _core, cuda_libraries, current, mapped, registered
 from .arguments import device_index, flag, path_of, seconds_of, sizes, switch, whole
 from .beside import target_of, write_beside
 from .codelets import Codelet
@@ -193,6 +193,8 @@ class Engine:
         if isinstance(found, np.ma.MaskedArray):
             raise InvalidArgument("masked arrays are not supported; pass what lies below, a.data")
         if isinstance(found, np.ndarray):
+            if found.base is not None:
+                mapped.watch(found)
             found = np.asarray(found)  # devices know nothing of subclasses
         if not isinstance(found, (np.ndarray, DeviceArray)):
             raise InvalidArgument(
@@ -309,11 +311,14 @@ class Engine:
         ------
         Deadline
             If the timeout passes first; the work continues.
+        IoError
+            If the file of a mapped array that is registered became shorter.
         Exception
             The first failure since the last wait, with the type raised in the body.
         """
         self._tasks.wait(seconds_of(timeout))
         self._forget_retired()
+        mapped.check()
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
         """Wait for the tasks that access the data; timeout and errors as in `wait`."""

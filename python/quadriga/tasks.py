@@ -9,7 +9,7 @@ import itertools
 import threading
 from collections.abc import Iterator
 
-from . import _core
+from . import _core, mapped
 from .errors import (
     Cancelled,
     Deadline,
@@ -125,7 +125,9 @@ class Tasks:
                     raise  # it says why there is no waiting for the task, not how that ended
                 error = failure
             # Cancelled by the engine: what its body raised came of what another had left.
-            record.settle(error if isinstance(error, Cancelled) else record.exception or error)
+            if not isinstance(error, Cancelled):
+                error = record.exception or error or mapped.failure()
+            record.settle(error)
             if not self.closed:  # else nobody waited for its end
                 self.pending.pop(record.number, None)
                 record.drop()

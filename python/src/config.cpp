@@ -92,6 +92,13 @@ void bind_config(nb::module_& module) {
       },
       nb::arg("begin"), nb::arg("bytes"), nb::arg("file"));
   module.def(
+      "note_truncation",
+      [](std::uintptr_t begin, std::size_t bytes, const std::string& file) {
+        note_truncation(reinterpret_cast<const void*>(begin), bytes, file);
+      },
+      nb::arg("begin"), nb::arg("bytes"), nb::arg("file"));
+  module.def("truncated_mapping", &truncated_mapping);
+  module.def(
       "forget_mapping",
       [](std::uintptr_t begin) { forget_mapping(reinterpret_cast<const void*>(begin)); },
       nb::arg("begin"));

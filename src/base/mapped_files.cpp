@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 
@@ -32,11 +34,33 @@ struct Slot {
   }
 };
 
+/// Of a mapping whose truncation is told; free while `begin` is null.
+struct Noted {
+  std::atomic<char*> begin{nullptr};
+  std::size_t bytes = 0;
+  std::string file;
+  std::atomic<bool> is_truncated{false};
+};
+
 std::mutex writing;
 std::array<Slot, most> mappings;
 std::array<Slot, most> partials;  // Of these `begin` is the slot itself.
+std::array<Noted, 1024> noted;
+std::atomic<std::size_t> noted_end{0};  // behind the last slot that was ever taken
+std::atomic<int> truncated{0};          // slots
 struct sigaction before {};
 std::atomic_flag met = ATOMIC_FLAG_INIT;  // A fault: threads may meet several at once.
+
+/// From the page of a fault to the mapping's end there are zeros from now on. False if the system
+/// refuses that.
+bool replace(Noted& slot, char* begin, char* address) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(address) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(begin) + slot.bytes;
+  if (!slot.is_truncated.exchange(true)) truncated.fetch_add(1);
+  return ::mmap(reinterpret_cast<void*>(first), end - first, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+}
 
 void on_fault(int, siginfo_t* info, void*) {
   const auto* const address = static_cast<const char*>(info->si_addr);
@@ -50,6 +74,13 @@ void on_fault(int, siginfo_t* info, void*) {
     const ssize_t said = ::write(STDERR_FILENO, slot.text.data(), std::strlen(slot.text.data()));
     static_cast<void>(said);  // who can't be told isn't
     ::_exit(failed);
+  }
+  auto* const at = static_cast<char*>(info->si_addr);
+  for (std::size_t i = 0; i < noted_end.load(std::memory_order_acquire); ++i) {
+    char* const begin = noted[i].begin.load(std::memory_order_acquire);
+    if (begin != nullptr && at >= begin && at < begin + noted[i].bytes &&
+        replace(noted[i], begin, at))
+      return;
   }
   ::sigaction(SIGBUS, &before, nullptr);  // the access is tried again, and faults there
 }
@@ -83,8 +114,34 @@ void watch_mapping(const void* begin, std::size_t bytes, const std::string& file
                           file));
 }
 
+void note_truncation(const void* begin, std::size_t bytes, const std::string& file) {
+  const std::lock_guard lock(writing);
+  install();
+  const auto found =
+      std::ranges::find_if(noted, [](const Noted& slot) { return slot.begin.load() == nullptr; });
+  if (found == noted.end()) return;
+  found->bytes = bytes;
+  found->file = file;
+  found->begin.store(static_cast<char*>(const_cast<void*>(begin)), std::memory_order_release);
+  const auto end = static_cast<std::size_t>(found - noted.begin()) + 1;
+  if (end > noted_end.load()) noted_end.store(end, std::memory_order_release);
+}
+
+std::string truncated_mapping() {
+  if (truncated.load() == 0) return {};
+  const std::lock_guard lock(writing);
+  for (const Noted& slot : noted)
+    if (slot.begin.load() != nullptr && slot.is_truncated.load()) return slot.file;
+  return {};
+}
+
 void forget_mapping(const void* begin) noexcept {
   const std::lock_guard lock(writing);
+  for (Noted& slot : noted) {
+    if (slot.begin.load() != begin || begin == nullptr) continue;
+    slot.begin.store(nullptr);
+    if (slot.is_truncated.exchange(false)) truncated.fetch_sub(1);
+  }
   for (Slot& slot : mappings)
     if (slot.begin.load() == begin) slot.begin.store(nullptr);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/base/mapped_files.h: ends a program with an error when a mapped file is truncated.
+// src/base/mapped_files.h: what happens when a mapped file is truncated: a program ends with an error,
+// a library goes on and tells.
 //
 // Invariants
 //   1. A watched mapping is a slot. Its message is written before its address and doesn't change
 //      while the address is set; the same holds for the path of a file to remove. One lock guards
 //      writers.
-//   2. The handler reads slots whose address is set, and calls only write(), unlink(), sigaction()
-//      and _exit().
+//   2. The handler reads slots whose address is set, and calls only write(), unlink(), mmap(),
+//      sigaction() and _exit().
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,14 @@ namespace quadriga {
 /// a message that names the file. For programs: it takes over SIGBUS; faults elsewhere go to
 /// whoever had it before. Mappings beyond the 32nd aren't watched.
 void watch_mapping(const void* begin, std::size_t bytes, const std::string& file);
+
+/// The same for a library: the process goes on, and what the file has no more reads as zeros, which
+/// truncated_mapping() tells from then on. Mappings beyond the 1024th aren't watched.
+void note_truncation(const void* begin, std::size_t bytes, const std::string& file);
+
+/// The file of a mapping of note_truncation() that was touched where its file had become shorter;
+/// empty if there is none. Some nanoseconds then.
+std::string truncated_mapping();
 
 /// The mapping is about to go, or gone.
 void forget_mapping(const void* begin) noexcept;

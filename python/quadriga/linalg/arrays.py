@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
+from .. import _core, mapped
 from ..errors import InvalidArgument, InvalidType
 from ..foreign import DeviceArray, Kind, Registered, kind_of, seen
 from ..registered import settle
@@ -53,6 +53,8 @@ def as_input(value: Any, name: str) -> Input:
         return source
     array: Any = seen(value)
     if not isinstance(array, DeviceArray):
+        if getattr(array, "base", None) is not None:
+            mapped.watch(array)
         array = np.asarray(array)
     settle(array)
     check_type(array.dtype, name)
@@ -75,6 +77,8 @@ def as_output(value: Any, name: str) -> Dense:
     found = seen(value)
     if not isinstance(found, (np.ndarray, DeviceArray)):
         raise InvalidArgument(f"{name} is a {type(value).__name__}; expected an array")
+    if isinstance(found, np.ndarray) and found.base is not None:
+        mapped.watch(found)
     settle(found, writes=True)
     return found
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
 
-from .. import _core
+from .. import _core, mapped
 from ..arguments import flag
 from ..defaults import default_engine
 from ..engine import Engine
@@ -103,6 +103,7 @@ def start(
     with named, shown(name, progress) as report:
         try:
             yield Call(chosen, order, reproducible, report)
+            mapped.check()
         except TaskFailed as error:
             number = getattr(error, "record", 0)
             for each in inputs:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_mapped_inputs.py: arrays in mapped files that are truncated while they are used.
+"""An error names the file, and the process goes on."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import quadriga
+from quadriga import linalg
+
+DEVICES = ["cpu:2", "emulated:2,memory=1MiB"]
+ORDER = 256
+
+
+def mapped(folder: Path, mode: str = "r") -> tuple[Path, np.ndarray]:
+    path = folder / "a.npy"
+    np.save(path, np.eye(ORDER))
+    return path, np.lib.format.open_memmap(path, mode)
+
+
+def forget(engine: quadriga.Engine) -> None:
+    """Waits until nothing is left of an array: a thread of the engine's lets go of it."""
+    for _ in range(200):
+        gc.collect()
+        try:
+            return engine.wait()
+        except quadriga.IoError:
+            time.sleep(0.05)
+    pytest.fail("the truncated file is still in use")
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_a_task_whose_input_was_truncated_fails_by_the_files_name(devices, tmp_path):
+    path, a = mapped(tmp_path)
+    with quadriga.Engine(devices) as engine:
+        x = engine.data(a)
+        os.truncate(path, 1000)
+        task = engine.submit(quadriga.codelet(access=["read"])(np.sum), x.read())
+        with pytest.raises(quadriga.IoError, match=r"a\.npy: the file became shorter"):
+            task.result()
+        with pytest.raises(quadriga.IoError, match=r"a\.npy"):
+            engine.wait()
+        del x, task, a
+        forget(engine)
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_linalg_says_so(devices, tmp_path):
+    path, a = mapped(tmp_path)
+    with quadriga.Engine(devices) as engine:
+        b = np.ones((ORDER, ORDER))
+        np.testing.assert_array_equal(linalg.matmul(a, b, engine=engine), b)
+        os.truncate(path, 0)
+        with pytest.raises(quadriga.IoError, match=r"a\.npy"):
+            linalg.matmul(a[:100], b, engine=engine)
+        del a
+        forget(engine)
+        np.testing.assert_array_equal(linalg.matmul(b, b, engine=engine), ORDER * b)
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_outputs_are_watched_as_well(devices, tmp_path):
+    path, out = mapped(tmp_path, "r+")
+    with quadriga.Engine(devices) as engine:
+        os.truncate(path, 4096)
+        with pytest.raises(quadriga.IoError, match=r"a\.npy"):
+            linalg.matmul(np.eye(ORDER), np.eye(ORDER), out=out, engine=engine)
+        del out
+        forget(engine)
+
+
+def test_a_map_without_a_name_and_one_that_ends_within_a_page(tmp_path):
+    path = tmp_path / "numbers"
+    path.write_bytes(np.arange(1000.0).tobytes())
+    with path.open("rb") as file, quadriga.Engine("cpu:2") as engine:
+        numbers = np.frombuffer(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+        x = engine.data(numbers)
+        add = quadriga.codelet(access=["read"])(np.sum)
+        assert engine.submit(add, x.read()).result() == 499500
+        os.truncate(path, 100)
+        with pytest.raises(quadriga.IoError, match="a mapped file"):
+            engine.submit(add, x.read()).result()
+        with pytest.raises(quadriga.IoError, match="a mapped file"):
+            engine.wait()
+        del x, numbers
+        forget(engine)
+
+
+def test_a_map_is_forgotten_with_its_arrays(tmp_path):
+    for _ in range(1200):  # more than are watched at once
+        _, a = mapped(tmp_path)
+        assert linalg.matmul(a[:1], a[:, :1])[0, 0] == 1
