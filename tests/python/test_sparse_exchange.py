@@ -13,6 +13,7 @@ import quadriga
 from quadriga import sparse
 from quadriga.cli.main import cli
 from quadriga.errors import InvalidArgument, Unavailable
+from quadriga.sparse.ordering import lost_seconds
 
 P100 = "machines/p100x2.json"
 # Of Serena, SuiteSparse's matrix of the paper.
@@ -129,7 +130,7 @@ def shuffled(a):
 
 
 def test_rows_are_reordered_where_that_is_predicted_to_pay(monkeypatch):
-    monkeypatch.setattr("quadriga.sparse.solver.seconds_to_order", lambda matrix: 1e-4)
+    monkeypatch.setattr("quadriga.sparse.solver.seconds_to_order", lambda *given: 1e-4)
     monkeypatch.setattr("quadriga.sparse.solver._PRODUCTS", 10**8)
     a, b = band(20000), np.random.default_rng(3).standard_normal(20000)
     mixed = shuffled(a)
@@ -145,8 +146,20 @@ def test_rows_are_reordered_where_that_is_predicted_to_pay(monkeypatch):
         assert sum(plans["mixed", "auto"]["halo_rows"]) < 1000
         result = sparse.Solver(mixed, M="jacobi", order="auto", engine=engine).solve(b, rtol=1e-9)
         assert np.linalg.norm(b - mixed @ result.x) <= 1.01e-9 * np.linalg.norm(b)
-        monkeypatch.setattr("quadriga.sparse.solver.seconds_to_order", lambda matrix: 1e6)
+        monkeypatch.setattr("quadriga.sparse.solver.seconds_to_order", lambda *given: 1e6)
         assert not sparse.Solver(mixed, order="auto", engine=engine).plan["ordered"]
+
+
+def test_whether_rows_are_reordered_follows_from_the_description(monkeypatch):
+    a = shuffled(band(5000))
+    with quadriga.Engine(f"machine={P100}", virtual_clock=True) as engine:
+        stored = a.data.nbytes + a.indices.nbytes + a.indptr.nbytes
+        limit = (2 * 64 * a.nnz + 2 * stored) / 13.2e9  # bytes by the rate of the host's links
+        lost = lost_seconds(sparse.Solver(a, engine=engine).plan)
+        for share, ordered in ((0.99, False), (1.01, True)):
+            monkeypatch.setattr("quadriga.sparse.solver._PRODUCTS", share * limit / lost)
+            for _ in range(3):
+                assert sparse.Solver(a, order="auto", engine=engine).plan["ordered"] is ordered
 
 
 @pytest.mark.parametrize("devices", ["cpu:2", "emulated:2", f"machine={P100}:1"])
@@ -156,7 +169,7 @@ def test_rows_stay_in_order_where_nothing_is_predicted(devices):
 
 
 def test_an_order_that_is_no_better_is_left_out(monkeypatch):
-    monkeypatch.setattr("quadriga.sparse.solver.seconds_to_order", lambda matrix: 0.0)
+    monkeypatch.setattr("quadriga.sparse.solver.seconds_to_order", lambda *given: 0.0)
     monkeypatch.setattr("quadriga.sparse.solver._PRODUCTS", 10**8)
     a, b = band(3000), np.ones(3000)
     solver = sparse.Solver(a, order="auto", devices=f"machine={P100}")

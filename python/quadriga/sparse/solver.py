@@ -177,9 +177,9 @@ class Solver:
         self._parts = Distributed(self.engine, matrix, storage.precondition.diagonal, storage)
 
     def _may_gain(self, matrix: Csr) -> bool:
-        """Whether products save, at best, more time than ordering and storing it again takes."""
-        lost = lost_seconds(self.plan) * _PRODUCTS - float(self.plan["seconds"])
-        return lost > 0 and lost > seconds_to_order(matrix)
+        """Whether products should save, at best, more than ordering and storing it again takes."""
+        lost = lost_seconds(self.plan) * _PRODUCTS
+        return lost > 0 and lost > seconds_to_order(matrix, self.engine.machine)
 
     def _reorder(self, matrix: Csr, storage: Storage, if_shorter: bool) -> tuple[Csr, Storage]:
         """Store it by reverse Cuthill-McKee, unless that must be, and isn't, the shorter product.
