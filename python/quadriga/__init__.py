@@ -47,6 +47,11 @@ from .pipeline import Pipeline
 from .policy import policies
 from .settings import config, install_logging, show_config
 
+if _core.foreign_unwinder:
+    raise ImportError(
+        f"C++ exceptions end this process: libgcc's unwinder calls {_core.foreign_unwinder}, "
+        "of another compiler's library that was loaded first; import quadriga before what loads it"
+    )
 install_logging()
 
 __version__ = _core.version

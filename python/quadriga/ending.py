@@ -10,16 +10,19 @@ them to end before Python does.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import itertools
 import os
 import signal
 import sys
+import warnings
 import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _core
 from .codelets import Codelet
-from .errors import Error, Unavailable
+from .errors import Error
 from .place import Retired
 from .tasks import Tasks
 
@@ -40,6 +43,7 @@ class Ending:
         codelets: set[Codelet],
     ) -> None:
         self.is_due = True
+        self._process = os.getpid()
         self._number = next(_numbers)
         self._core = core
         self._tasks = tasks
@@ -47,17 +51,22 @@ class Ending:
         self._codelets = codelets
         _living[self._number] = weakref.ref(engine)
 
-    def end(self) -> None:
-        """Cancels what has not started and waits for what runs."""
+    def end(self) -> Error | None:
+        """Cancels what has not started, waits for what runs, and brings home what tasks wrote.
+
+        Returns what kept some of that from coming home.
+        """
         if not self._take():
-            return
+            return None
+        failure = None
         try:
-            self._core.end()
-            self._tasks.end()
-        except Unavailable:
-            pass  # a child process: there is nothing to wait for
-        except Error:
-            pass
+            if os.getpid() == self._process:  # a child process has nothing to wait for
+                try:
+                    self._core.end()
+                except Error as error:
+                    failure = error
+                with contextlib.suppress(Error):
+                    self._tasks.end()
         except BaseException:
             _left.append((self._core, self._tasks, list(self._retired), self._codelets))
             raise
@@ -66,6 +75,32 @@ class Ending:
         self._tasks.pending.clear()
         self._retired.clear()
         self._codelets.clear()
+        return failure
+
+    def end_warning(self) -> None:
+        """The same where nobody could catch an error, or another one is on its way."""
+        failure = self.end()
+        if failure is not None:
+            warnings.warn(f"an engine was closed: {failure}", RuntimeWarning, stacklevel=3)
+
+    @contextlib.contextmanager
+    def ends_behind(self, close: Callable[[], None]) -> Iterator[None]:
+        """Ends if the block raises; an interrupted wait isn't waited for."""
+        try:
+            yield
+        except BaseException as failure:
+            self.behind(close, leaves=isinstance(failure, KeyboardInterrupt))
+            raise
+
+    def behind(self, close: Callable[[], None], leaves: bool) -> None:
+        """Ends while an exception is on its way, which stays the one that is raised."""
+        if leaves:
+            self.leave()
+            return
+        try:
+            close()
+        except Error as failure:
+            warnings.warn(f"an engine was closed: {failure}", RuntimeWarning, stacklevel=3)
 
     def leave(self) -> None:
         """The same without waiting; it ends in the background."""
@@ -89,7 +124,7 @@ def _end() -> None:
         for _, found in sorted(_living.copy().items(), reverse=True):
             engine = found()
             if engine is not None:
-                engine._ending.end()
+                engine._ending.end_warning()
         _core.close_gate()
     except KeyboardInterrupt:
         # Who asks twice doesn't want to wait, and Python can't end below a running body.

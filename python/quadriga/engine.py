@@ -154,7 +154,7 @@ class Engine:
 
     def __del__(self) -> None:
         if hasattr(self, "_ending"):
-            self._ending.end()
+            self._ending.end_warning()
 
     # Data
 
@@ -331,9 +331,14 @@ class Engine:
     def close(self) -> None:
         """End the engine and cancel tasks that haven't started; later uses raise `InvalidArgument`.
 
-        What tasks wrote before they ended is in their arrays afterwards, unless a body calls this;
-        what can't be brought, as of a lost device, is logged. The trace is written first if `trace`
-        was a path, which may raise `IoError`.
+        What tasks wrote before they ended is in their arrays afterwards, unless a body calls this.
+        The trace is written first if `trace` was a path, which may raise `IoError`.
+
+        Raises
+        ------
+        Error
+            What kept results from their arrays, unless a wait has raised it; a `RuntimeWarning`
+            where another exception leaves the ``with`` block. The engine is closed even so.
         """
         if not self._ending.is_due:
             return
@@ -341,8 +346,11 @@ class Engine:
         try:
             if self._trace_path is not None:
                 self.save_trace(self._trace_path)
-        finally:
-            self._ending.end()
+        except BaseException:
+            self._ending.end_warning()
+            raise
+        if (failure := self._ending.end()) is not None:
+            raise failure
 
     # What happened
 
@@ -415,18 +423,12 @@ class Engine:
         if self._block is not None:
             current.leave(self._block)
             self._block = None
-        interrupted = kind is not None and not issubclass(kind, Exception)
-        try:
-            if kind is None and self._ending.is_due:
+        if kind is not None:
+            self._ending.behind(self.close, leaves=not issubclass(kind, Exception))
+        elif self._ending.is_due:
+            with self._ending.ends_behind(self.close):
                 self.wait()
-        except KeyboardInterrupt:
-            interrupted = True
-            raise
-        finally:
-            if interrupted:
-                self._leave()
-            else:
-                self.close()
+            self.close()
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise InvalidType(
@@ -445,10 +447,6 @@ class Engine:
         return self.machine._repr_html_() + self.counters()._repr_html_()
 
     # Housekeeping
-
-    def _leave(self) -> None:
-        """Ends the engine without waiting for what runs; that ends in the background."""
-        self._ending.leave()
 
     def _keep_collected(self, thing: object) -> None:
         """Called as a thing is about to go that takes the engine's time then."""

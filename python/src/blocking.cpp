@@ -2,8 +2,6 @@
 // python/src/blocking.cpp: waits in slices, work on other threads, callers that look for signals.
 #include "blocking.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/log.h"
 #include "base/process.h"
 #include "base/thread.h"
 #include "bindings.h"
@@ -68,12 +65,7 @@ void EngineState::end() {
   for (int count = submitting_.load(); count != 0; count = submitting_.load())
     submitting_.wait(count);
   engine_->cancel();
-  try {
-    EngineAccess::bring_all_home(*engine_);
-  } catch (const Error& error) {
-    log(LogLevel::warning,
-        fmt::format("an engine ended without all that its tasks wrote: {}", error.what()));
-  }
+  EngineAccess::bring_all_home(*engine_);
 }
 
 Submitting::~Submitting() {

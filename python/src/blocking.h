@@ -66,7 +66,7 @@ class EngineState {
   /// Python ends: engines that refuse tasks never take any again, whoever still holds them.
   static void refuse_for_good() noexcept;
   /// Refuses tasks, cancels those that have not started, waits for what runs, and brings home what
-  /// tasks wrote.
+  /// tasks wrote; throws, at last, what kept that from coming.
   void end();
   /// Notes for the calling thread whose failure the engine has just told it, if a body's: until the
   /// thread has looked its exception up, as told() says. Needs no GIL.

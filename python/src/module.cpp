@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "base/unwinder.h"
 #include "bindings.h"
 #include "gil_gate.h"
 #include "linalg/kernels/cuda_libraries.h"
@@ -22,6 +23,7 @@ std::map<std::string, std::string> cuda_libraries() {
 
 NB_MODULE(_core, module) {
   module.attr("version") = QUADRIGA_VERSION;
+  module.attr("foreign_unwinder") = quadriga::foreign_unwinder();
   quadriga::python::bind_gate(module);
   quadriga::python::bind_errors(module);
   quadriga::python::bind_types(module);

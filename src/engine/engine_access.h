@@ -82,7 +82,7 @@ class EngineAccess {
   static bool is_home(const Engine& engine, const Data& data);
   /// Whether the newest content of private data, whose tasks have ended, has arrived at home.
   static bool has_come_home(const Engine& engine, const Data& data);
-  /// Brings home all that tasks which have ended wrote; nothing may be submitted meanwhile.
+  /// Brings home what ended tasks wrote, while nothing is submitted; throws losses not told so far.
   static void bring_all_home(Engine& engine);
   /// Whether a device was set aside, as one that is lost. Any thread.
   static bool is_lost(const Engine& engine, DeviceId device);

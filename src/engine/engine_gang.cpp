@@ -56,8 +56,7 @@ std::vector<Future> EngineAccess::submit_together(Engine& engine, std::span<cons
                                                   const std::shared_ptr<Gang>& gang,
                                                   TaskGroup* group) {
   Engine::Impl& impl = engine.checked();
-  require(gang && gang->size == tasks.size(),
-          "a gang is made for as many tasks as are submitted together");
+  require(gang && gang->size == tasks.size(), "expected as many tasks as their gang was made for");
   for (const GangTask& task : tasks) {
     check_alone(impl.machine, task);
     impl.check_operands(*task.codelet, task.operands);

@@ -365,7 +365,9 @@ bool EngineAccess::has_come_home(const Engine& engine, const Data& data) {
 }
 
 void EngineAccess::bring_all_home(Engine& engine) {
-  engine.checked().executor->bring_all_home(never);
+  Engine::Impl& impl = engine.checked();
+  impl.executor->bring_all_home(never);
+  if (const auto error = impl.failures.take_untold()) std::rethrow_exception(error);
 }
 
 bool EngineAccess::is_lost(const Engine& engine, DeviceId device) {

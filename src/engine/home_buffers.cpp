@@ -44,9 +44,9 @@ std::byte* HomeBuffers::allocate(std::size_t bytes, std::size_t used) {
   if (buffer) return buffer;
   used_.fetch_sub(bytes);
   if (refusal.empty())
-    refusal = fmt::format("{} of host buffers may be used (host_memory, spill)",
+    refusal = fmt::format("at most {} of host buffers may be used (host_memory, spill)",
                           format_bytes(static_cast<double>(limit_)));
-  fail(Errc::too_large, fmt::format("tiles without a home need {}: {}",
+  fail(Errc::too_large, fmt::format("tiles without a home need {} of host memory: {}",
                                     format_bytes(static_cast<double>(used)), refusal));
 }
 

@@ -133,20 +133,35 @@ void Failures::forget_oldest() {
 void Failures::note(std::exception_ptr error) {
   std::lock_guard lock(mutex_);
   note_ = std::move(error);
-  if (!first_) first_ = note_;
+  note_is_told_ = false;
+  if (!first_) {
+    first_ = note_;
+    first_is_noted_ = true;
+  }
   any_.store(true, std::memory_order_release);
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::exception_ptr Failures::take_first() {
   std::lock_guard lock(mutex_);
+  note_is_told_ |= std::exchange(first_is_noted_, false);
   return std::exchange(first_, nullptr);
+}
+
+std::exception_ptr Failures::take_untold() {
+  std::lock_guard lock(mutex_);
+  if (note_is_told_) return nullptr;
+  if (std::exchange(first_is_noted_, false)) first_ = nullptr;
+  return std::exchange(note_, nullptr);
 }
 
 std::exception_ptr Failures::cause_of(const TaskGroup& group) {
   std::lock_guard lock(mutex_);
   if (!note_) return group.consequence;
-  if (first_ == note_) first_ = nullptr;
+  if (first_ == note_) {
+    first_ = nullptr;
+    first_is_noted_ = false;
+  }
   return std::exchange(note_, nullptr);
 }
 

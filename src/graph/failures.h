@@ -39,6 +39,8 @@ class Failures {
   std::exception_ptr take_first();
   /// The first failure of the group's tasks; null if none.
   std::exception_ptr of(const TaskGroup& group) const;
+  /// What was noted last, unless take_first has told of it or one before; null if there is none.
+  std::exception_ptr take_untold();
   /// Why the group has poisoned data without a failure: what was noted, and is taken by this, else
   /// what kept a task of its from running; null if neither.
   std::exception_ptr cause_of(const TaskGroup& group);
@@ -58,6 +60,8 @@ class Failures {
   mutable std::mutex mutex_;  ///< Guards the members below.
   std::exception_ptr first_;
   std::exception_ptr note_;
+  bool first_is_noted_ = false;             ///< `first_` is no task's.
+  bool note_is_told_ = false;               ///< take_first has returned it, or one noted before it.
   std::map<std::uint64_t, Known> by_task_;  ///< The newest few thousand.
   NumberRanges failed_before_;              ///< Tasks before those, of which why isn't known.
   NumberRanges cancelled_before_;           ///< Of these, the ones that did not run.

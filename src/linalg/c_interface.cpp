@@ -71,8 +71,7 @@ void check_size(int argument, const char* name, std::int64_t size) {
     refuse(argument, std::string(name) + " is " + std::to_string(size) + "; expected at least 0");
   constexpr std::int64_t most = std::int64_t{1} << 48;  // bytes that a process can address
   if (size > most)
-    refuse(argument,
-           std::string(name) + " is " + std::to_string(size) + ": no memory has that many");
+    refuse(argument, std::string(name) + " is " + std::to_string(size) + "; expected at most 2^48");
 }
 
 /// What is written lies apart from what is read; `argument`: the former's.
@@ -122,8 +121,8 @@ linalg::MatrixView matrix(const Engine& engine, int argument, const char* name, 
   if (!data && rows > 0 && cols > 0) refuse(argument, std::string(name) + " is NULL");
   constexpr std::int64_t most = INT64_MAX / static_cast<std::int64_t>(sizeof(T));
   if (cols > 0 && ld > most / cols)
-    refuse(argument + 1, std::string("with a leading dimension of ") + std::to_string(ld) + " " +
-                             name + " is larger than any memory");
+    refuse(argument + 1, std::string("the leading dimension of ") + name + " is " +
+                             std::to_string(ld) + ", which makes it larger than any memory");
   // Inputs are only read.
   auto view = linalg::MatrixView::columns(const_cast<void*>(data), rows, cols, dtype_of<T>(), ld);
   if (rows > 0 && cols > 0) view.device = device_of(engine, argument, data);

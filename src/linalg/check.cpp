@@ -30,7 +30,7 @@ void check_matrix(std::string_view name, const Matrix& matrix) {
                      name));
   const bool has_elements = matrix.rows() > 0 && matrix.cols() > 0;
   if (has_elements && !matrix.source() && !matrix.view().data)
-    fail(Errc::invalid_argument, fmt::format("{} has elements and no memory", name));
+    fail(Errc::invalid_argument, fmt::format("{} has elements, and its address is null", name));
 }
 
 void check_output(std::string_view name, const MatrixView& view) {
@@ -50,14 +50,14 @@ void check_output(std::string_view name, const MatrixView& view) {
 
 void check_square(std::string_view name, const Matrix& matrix) {
   if (matrix.rows() != matrix.cols())
-    fail(Errc::invalid_argument,
-         fmt::format("{} must be square, and is {}", name, shape_of(matrix.rows(), matrix.cols())));
+    fail(Errc::invalid_argument, fmt::format("{} is {}; expected a square matrix", name,
+                                             shape_of(matrix.rows(), matrix.cols())));
 }
 
 void check_types(std::string_view a_name, DType a, std::string_view b_name, DType b) {
   if (a != b)
-    fail(Errc::invalid_argument, fmt::format("{} is {} and {} is {}: one type is needed", a_name,
-                                             quadriga::name(a), b_name, quadriga::name(b)));
+    fail(Errc::invalid_argument, fmt::format("{} is {} and {} is {}; expected the same type",
+                                             a_name, quadriga::name(a), b_name, quadriga::name(b)));
 }
 
 void check_no_overlap(std::string_view a_name, const Matrix& a, std::string_view b_name,
@@ -91,7 +91,8 @@ void check_finite(Engine& engine, const Options& options, std::string_view name,
   const bool pretends = engine.options().virtual_clock && !engine.options().compute;
   if (!options.check_finite || matrix.source() || pretends) return;
   if (!finite_anywhere(engine, matrix.view()))
-    fail(Errc::invalid_argument, fmt::format("{} must not contain infinities or NaNs", name));
+    fail(Errc::invalid_argument,
+         fmt::format("{} contains infinities or NaNs; expected finite elements", name));
 }
 
 void check_room(const Engine& engine, std::string_view name, std::int64_t order, DType dtype) {
@@ -103,11 +104,10 @@ void check_room(const Engine& engine, std::string_view name, std::int64_t order,
   for (const Device& device : engine.machine().devices)
     devices += static_cast<double>(device.memory_bytes);
   if (needed <= devices + buffers) return;
-  fail(
-      Errc::too_large,
-      fmt::format("{} takes {}, and there is room for {} on devices and {} {} (host_memory, spill)",
-                  name, format_bytes(needed), format_bytes(devices), format_bytes(buffers),
-                  options.spill.empty() ? "in host buffers" : "in the spill file"));
+  fail(Errc::too_large,
+       fmt::format("{} needs {}; there is room for {} on devices and {} {} (host_memory, spill)",
+                   name, format_bytes(needed), format_bytes(devices), format_bytes(buffers),
+                   options.spill.empty() ? "in host buffers" : "in the spill file"));
 }
 
 }  // namespace quadriga::linalg

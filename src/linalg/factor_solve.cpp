@@ -60,8 +60,8 @@ void Factor::solve(const MatrixView& b, const Options& options) const {
   check_output("B", b);
   check_types("the factor", dtype(), "B", b.dtype);
   if (b.rows != order())
-    fail(Errc::invalid_argument, fmt::format("a factor of order {} can't solve for B, which is {}",
-                                             order(), shape_of(b.rows, b.cols)));
+    fail(Errc::invalid_argument, fmt::format("B is {}; expected as many rows as the factor, {}",
+                                             shape_of(b.rows, b.cols), order()));
   check_finite(engine, options, "B", b);
   if (empty(b)) return;
   const Tiling rows = tiles.rows();

@@ -27,8 +27,8 @@ void check(const Factor& factor, const MatrixView& out) {
   check_output("out", out);
   check_types("the factor", factor.dtype(), "out", out.dtype);
   if (out.rows != factor.order() || out.cols != factor.order())
-    fail(Errc::invalid_argument, fmt::format("a factor of order {} doesn't fit out, which is {}",
-                                             factor.order(), shape_of(out.rows, out.cols)));
+    fail(Errc::invalid_argument, fmt::format("out is {}; expected the factor's order, {}",
+                                             shape_of(out.rows, out.cols), factor.order()));
 }
 
 }  // namespace

@@ -101,8 +101,8 @@ void check(Engine& engine, const Matrix& a, Op op_a, const Matrix& b, Op op_b, c
   const std::int64_t n = turn_b ? b.rows() : b.cols();
   if (k != l || m != c.rows || n != c.cols)
     fail(Errc::invalid_argument,
-         fmt::format("a product of {} and {} does not make C, which is {}", shape_of(m, k),
-                     shape_of(l, n), shape_of(c.rows, c.cols)));
+         fmt::format("op(A) is {}, op(B) is {} and C is {}; expected m x k, k x n and m x n",
+                     shape_of(m, k), shape_of(l, n), shape_of(c.rows, c.cols)));
   check_no_overlap("A", a, "C", c);
   check_no_overlap("B", b, "C", c);
   check_finite(engine, options, "A", a);

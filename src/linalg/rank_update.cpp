@@ -78,8 +78,8 @@ void check(Engine& engine, const Matrix& a, Op op, const MatrixView& c, const Op
   check_types("A", a.dtype(), "C", c.dtype);
   const std::int64_t order = op == Op::none ? a.rows() : a.cols();
   if (order != c.rows)
-    fail(Errc::invalid_argument, fmt::format("A gives a product of order {}, and C is {}", order,
-                                             shape_of(c.rows, c.cols)));
+    fail(Errc::invalid_argument,
+         fmt::format("C is {}; expected order {}, as A gives", shape_of(c.rows, c.cols), order));
   check_no_overlap("A", a, "C", c);
   check_finite(engine, options, "A", a);
 }

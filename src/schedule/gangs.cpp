@@ -15,9 +15,9 @@ namespace {
 /// For those that could have started.
 std::exception_ptr error_of_others(const std::exception_ptr& cause) {
   if (!cause) return nullptr;
-  return std::make_exception_ptr(
-      Error(is_device_lost(cause) ? Errc::device_lost : Errc::cancelled,
-            fmt::format("another that starts together with it can't: {}", text_of(cause))));
+  return std::make_exception_ptr(Error(
+      is_device_lost(cause) ? Errc::device_lost : Errc::cancelled,
+      fmt::format("another task that starts together with it can't run: {}", text_of(cause))));
 }
 
 }  // namespace

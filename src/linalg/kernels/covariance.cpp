@@ -106,8 +106,8 @@ std::vector<double> inverses(const CovarianceParams& params, int dimensions) {
           "covariance: the nugget must be at least 0 and finite");
   if (scales.size() != 1 && scales.size() != static_cast<std::size_t>(dimensions))
     fail(Errc::invalid_argument,
-         fmt::format("covariance: {} length scales for points of {} dimensions; give one, or one "
-                     "for each dimension",
+         fmt::format("covariance: {} length scales for points of {} dimensions; expected one, or "
+                     "one for each dimension",
                      scales.size(), dimensions));
   require(std::all_of(scales.begin(), scales.end(), positive),
           "covariance: length scales must be positive and finite");
@@ -124,7 +124,7 @@ Points::Points(std::span<const double> coordinates, int dimensions) : dimensions
   const std::size_t width = static_cast<std::size_t>(dimensions);
   if (coordinates.size() % width != 0)
     fail(Errc::invalid_argument,
-         fmt::format("points: {} coordinates don't make points of {} dimensions",
+         fmt::format("points: {} coordinates; expected a multiple of {}, the number of dimensions",
                      coordinates.size(), dimensions));
   const std::size_t count = coordinates.size() / width;
   count_ = static_cast<std::int64_t>(count);

@@ -71,7 +71,7 @@ std::string in_words(const MemoryLeft& left) {
   static_cast<void>(cudaGetLastError());  // it would fail the next launch
   lacks_memory |= left.free < blas_workspace_bytes;
   const std::string message =
-      fmt::format("{} {} ({}): more wanted than the {}",
+      fmt::format("{} {} ({}): it needs more than the {}",
                   lacks_memory ? "no device memory for" : "can't make", what, why, in_words(left));
   if (lacks_memory) throw DeviceFull(message);
   fail(Errc::task_failed, message);

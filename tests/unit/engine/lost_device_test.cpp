@@ -17,10 +17,10 @@ namespace {
 constexpr double patience = 30;
 constexpr int tiles = 40;
 
-/// Two devices and a CPU that is not meant to compute.
-WrappedOptions losing(std::vector<FaultPlan::Loss> losses, bool virtual_clock) {
+/// Devices, two or as many, and a CPU that is not meant to compute.
+WrappedOptions losing(std::vector<FaultPlan::Loss> losses, bool virtual_clock, int devices = 2) {
   WrappedOptions options;
-  options.machine = Machine::parse("emulated:2,memory=1MiB");
+  options.machine = Machine::parse("emulated:" + std::to_string(devices) + ",memory=1MiB");
   for (const char* const rates : {"emulated", ""})
     options.machine->kernels["unit"][rates][1] = 2e-3;  // few are issued ahead
   options.virtual_clock = virtual_clock;
@@ -28,6 +28,17 @@ WrappedOptions losing(std::vector<FaultPlan::Loss> losses, bool virtual_clock) {
     return make_faulty_backend(std::move(backend), {.losses = losses});
   };
   return options;
+}
+
+/// The message of the error that a call throws.
+template <class Call>
+std::string said_by(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 class LostDevice : public testing::TestWithParam<bool> {
@@ -84,6 +95,24 @@ TEST_P(LostDevice, WhatWasInFlightRunsAgain) {
   // The second copy meets the loss; most tasks are queued by then.
   EXPECT_EQ(run(losing({{0, 1}}, GetParam())), tiles);
   EXPECT_EQ(run(losing({{0, 1}, {1, 1}}, GetParam())), tiles);
+}
+
+TEST_P(LostDevice, TheEndOfAnEngineTellsOfContentThatIsGoneUnlessAWaitDid) {
+  constexpr int first_way_home = 2 * tiles + 1;  // behind each tile's fetch and task
+  for (const bool waits : {false, true}) {
+    values_.assign(tiles, 0);
+    Engine engine(EngineAccess::make(losing({{0, first_way_home}}, GetParam(), 1)));
+    std::vector<Future> futures;
+    for (double& value : values_) {
+      const Data data = engine.data(&value, 1, 1, 1, DType::float64, {.resident = true});
+      futures.push_back(engine.submit(plus_, {{data, Access::update}}));
+    }
+    for (const Future& future : futures) said_by([&] { engine.wait(future, patience); });
+    const auto end = [&] { EngineAccess::bring_all_home(engine); };
+    const std::string said = waits ? said_by([&] { engine.wait(patience); }) : said_by(end);
+    EXPECT_NE(said.find("lost"), std::string::npos) << said;
+    EXPECT_EQ(said_by(end), "");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, LostDevice, testing::Bool(), [](const auto& given) {
