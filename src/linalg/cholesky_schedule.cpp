@@ -15,7 +15,6 @@ namespace quadriga::linalg {
 namespace {
 
 using Kind = Step::Kind;
-constexpr double never = std::numeric_limits<double>::infinity();
 
 std::size_t place(std::int64_t index) noexcept { return static_cast<std::size_t>(index); }
 
@@ -44,7 +43,7 @@ class Schedule {
         columns_(tiles_of_all(), Tile{}),
         devices_(place(times.shape.devices)) {
     for (Device& device : devices_) device.streams = place(times.streams);
-    factor_at_.assign(columns_.size() * devices_.size(), never);
+    factor_at_.assign(columns_.size() * devices_.size(), endless);
     steps_.resize(place(tiles_ * (tiles_ + 1) * (tiles_ + 2) / 6));
     std::uint32_t first = 0;
     for (std::int64_t j = 0; j < tiles_; ++j)
@@ -61,7 +60,7 @@ class Schedule {
     double end = 0;
     while (Device* const device = next()) {
       const double time = device->event(issued_);
-      if (time + left_ / real(times_.shape.devices) >= limit_) return never;
+      if (time + left_ / real(times_.shape.devices) >= limit_) return endless;
       if (device->begins(issued_)) {
         const Waiting task = device->take(time);
         device->kernels.begin(task.step, seconds(steps_[task.step]), time);
@@ -72,7 +71,7 @@ class Schedule {
         end = std::max(end, finish(step, time));
       }
     }
-    return end < limit_ ? end : never;
+    return end < limit_ ? end : endless;
   }
 
  private:
@@ -80,7 +79,7 @@ class Schedule {
     std::uint32_t first = 0;    ///< Of its steps.
     std::uint32_t done = 0;     ///< Of them,
     std::uint32_t offered = 0;  ///< and given to its device.
-    double ready = never;       ///< When its content is there, or its last step was done.
+    double ready = endless;     ///< When its content is there, or its last step was done.
   };
   struct Waiting {
     double start = 0;
@@ -106,8 +105,8 @@ class Schedule {
     std::priority_queue<Waiting, std::vector<Waiting>, LessUrgent> ready;
 
     double next_begin(double issued) const {
-      if (kernels.running() >= streams) return never;
-      double start = ready.empty() ? never : kernels.now();
+      if (kernels.running() >= streams) return endless;
+      double start = ready.empty() ? endless : kernels.now();
       if (!coming.empty()) start = std::min(start, coming.top().start);
       return std::max({start, kernels.now(), issued});
     }
@@ -143,7 +142,7 @@ class Schedule {
   void submit(const Step& step) {
     Tile& target = tile(step.i, step.j);
     Device& device = devices_[device_of(step)];
-    if (target.ready == never)
+    if (target.ready == endless)
       target.ready = device.loading +=
           times_.links[device_of(step)].load * length(step.i) * length(step.j);
     const bool updates = step.kind == Kind::syrk || step.kind == Kind::gemm;
@@ -166,7 +165,7 @@ class Schedule {
     if (step.kind == Kind::trsm) start = std::max(start, factor_at(j, j, device));
     if (step.kind == Kind::syrk || step.kind == Kind::gemm)
       start = std::max({start, factor_at(i, step.k, device), factor_at(j, step.k, device)});
-    if (start == never) return;
+    if (start == endless) return;
     target.offered = target.done + 1;
     devices_[device].coming.push({start, step.priority, numbers_[index], index});
   }
@@ -174,7 +173,7 @@ class Schedule {
   /// The device on which a task begins or ends first; null: all is done.
   Device* next() {
     Device* first = nullptr;
-    double least = never;
+    double least = endless;
     for (Device& device : devices_) {
       const double time = device.event(issued_);
       if (time >= least) continue;
@@ -209,7 +208,7 @@ class Schedule {
   void read(const Step& by, std::int64_t i, std::int64_t j, double time, double size) {
     const std::size_t device = device_of(steps_[tile(i, j).first]);
     double& there = factor_at(by.i, by.j, device);
-    if (there == never) {
+    if (there == endless) {
       double& link = devices_[device].receiving;
       there = link = std::max(link, time) + times_.links[device].receive * size;
     }
@@ -293,7 +292,7 @@ double cholesky_seconds(const CholeskyTimes& times, double limit) {
     copies += block.tiles * load_seconds(times);
     first += width;
   }
-  if (copies >= limit) return never;
+  if (copies >= limit) return endless;
   return std::max(copies, Schedule(times, limit).run());
 }
 

@@ -12,9 +12,8 @@
 namespace quadriga::linalg {
 namespace {
 
-constexpr std::int64_t longest = std::int64_t{1} << 30;  ///< That kernels count.
+constexpr std::int64_t most_counted = std::int64_t{1} << 30;  ///< That kernels count.
 constexpr std::int64_t most_products = 512;  ///< Of a device: planning must take no time beside it.
-constexpr double never = std::numeric_limits<double>::infinity();
 
 std::int64_t products_of(const ListShape& shape) noexcept {
   return shape.rows.size() * shape.cols.size() * shape.inner;
@@ -144,7 +143,7 @@ class ListPlanner {
       if (candidate.bound >= tolerance() * best_.seconds) break;
       consider(candidate.sizes, {});
     }
-    if (best_.seconds == never) return {};
+    if (best_.seconds == endless) return {};
     if (!group_.resident) add_pieces();
     if (group_.size() < 2) return {with_orders(std::move(best_.plan))};
     return nearest(rehearsed(near), near);
@@ -160,7 +159,7 @@ class ListPlanner {
     HomeLinks home_links(times_.machine(), group_);
     double left = share_of_time * found_.front().seconds;
     std::vector<ProductPlan> plans;
-    double best = never;
+    double best = endless;
     const auto consider = [&](ProductPlan plan) {
       plan.seconds = rehearse(times_, home_links, problem_, plan, near * best);
       if (plan.seconds >= near * best) return;
@@ -233,7 +232,7 @@ class ListPlanner {
     ProductPlan plan;
     Sizes sizes{};
     Pieces pieces;
-    double seconds = never;
+    double seconds = endless;
   };
 
   void add_depths(std::int64_t rows, std::int64_t cols) {
@@ -244,13 +243,13 @@ class ListPlanner {
 
   /// The whole matrices as one product, or parts whose sizes fit the kernels' 32 bits.
   void add_whole() {
-    const std::int64_t inner = std::min(problem_.k, longest);
-    add({std::min(problem_.m, longest), std::min(problem_.n, longest), inner, inner});
+    const std::int64_t inner = std::min(problem_.k, most_counted);
+    add({std::min(problem_.m, most_counted), std::min(problem_.n, most_counted), inner, inner});
   }
 
   /// Unless there are too many products, or they don't fit, or a length doesn't fit 32 bits.
   void add(const Sizes& sizes) {
-    if (std::max({sizes.rows, sizes.cols, std::min(sizes.tall, problem_.k)}) > longest) return;
+    if (std::max({sizes.rows, sizes.cols, std::min(sizes.tall, problem_.k)}) > most_counted) return;
     const ProductPlan plan = cut(sizes, {});
     const Grid grid = grid_of(plan);
     const ListShape shape = shape_of(plan, grid, last());

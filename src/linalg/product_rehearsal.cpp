@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/product_rehearsal.cpp: a product on all devices, event by event, without an engine.
 #include "linalg/product_rehearsal.h"
+#include "linalg/real.h"
 
 #include "linalg/shared_speed.h"
 #include "memory/link_tokens.h"
@@ -12,8 +13,6 @@
 
 namespace quadriga::linalg {
 namespace {
-
-constexpr double never = std::numeric_limits<double>::infinity();
 
 std::size_t place(std::int64_t index) noexcept { return static_cast<std::size_t>(index); }
 
@@ -52,7 +51,7 @@ class Rehearsal {
     while (true) {
       begin_copies();
       const double copied = copies_.next_end();
-      double computed = never;
+      double computed = endless;
       std::size_t next = 0;
       double left = 0;
       for (std::size_t d = 0; d < devices_.size(); ++d) {
@@ -61,8 +60,8 @@ class Rehearsal {
         if (end < computed) computed = devices_[next = d].speed.next_end();
       }
       const double time = std::min(copied, computed);
-      if (time == never) return now_;
-      if (time + left / static_cast<double>(devices_.size()) >= limit) return never;
+      if (time == endless) return now_;
+      if (time + left / static_cast<double>(devices_.size()) >= limit) return endless;
       now_ = time;
       copies_.advance(time, [this](const CopyClock::Copy& copy) { arrive(copy); });
       if (computed <= time) end(next);
@@ -277,7 +276,7 @@ class Rehearsal {
     if (victim == thief) return false;
     Device& from = devices_[victim];
     double ahead = from.ahead / static_cast<double>(streams_);
-    double best = -never;
+    double best = -endless;
     std::size_t found = from.stolen.size();
     std::size_t looked = 0;
     for (std::size_t i = from.issued; i < from.stolen.size() && looked < pace::most_looked; ++i) {
