@@ -197,7 +197,8 @@ TEST_F(FullTest, ADeviceThatOthersHoldWorksDownToWhatHandlesNeed) {
       worked = left;
     else
       EXPECT_TRUE(says(outcome.error, "gpu0") && says(outcome.error, "free") &&
-                  (says(outcome.error, "wanted") || says(outcome.error, "needs at least") ||
+                  (says(outcome.error, "needs more than") ||
+                   says(outcome.error, "needs at least") ||
                    says(outcome.error, "at least 4096 are needed")));
   }
   EXPECT_LE(worked, 512 * mebibyte);
@@ -219,7 +220,7 @@ TEST_F(FullTest, EachAllocationThatFailsLeavesAnEngineOrOneClearError) {
         const bool is_of_host = says(outcome.error, "pinning");
         EXPECT_TRUE(is_of_host || says(outcome.error, "gpu0")) << outcome.error;
         EXPECT_TRUE(is_of_host || says(outcome.error, "free")) << outcome.error;
-        EXPECT_TRUE(is_of_host || says(outcome.error, "wanted")) << outcome.error;
+        EXPECT_TRUE(is_of_host || says(outcome.error, "needs more than")) << outcome.error;
         EXPECT_FALSE(says(outcome.error, "status"));
       }
       with_less += outcome.worked && reached ? 1 : 0;
@@ -253,7 +254,8 @@ TEST_F(TakenLaterTest, WhatAnArenaCannotGiveFailsWithAClearError) {
   needs_more_ = true;
   const Outcome outcome = run_on(8, [] { faults().taken_bytes = std::size_t{2} << 30; });
   EXPECT_FALSE(outcome.worked);
-  EXPECT_TRUE(says(outcome.error, "free") && says(outcome.error, "wanted")) << outcome.error;
+  EXPECT_TRUE(says(outcome.error, "free") && says(outcome.error, "needs more than"))
+      << outcome.error;
 }
 
 // What reports another error while there is plenty of memory isn't tried again.
