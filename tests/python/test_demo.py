@@ -184,7 +184,7 @@ def test_more_than_fits_is_refused_with_the_figures(few_heights, tmp_path, capsy
     with quadriga.config(host_memory="2MiB"):
         assert demo.run(demo.Options(**options, output=tmp_path)) == 1
     said = capsys.readouterr().out
-    assert "2,000 points are refused: the factor takes 15.3 MiB" in said and "2 MiB" in said
+    assert "2,000 points are refused: the factor needs 15.3 MiB" in said and "2 MiB" in said
 
 
 @pytest.mark.parametrize("points", [99, 39_001])
