@@ -155,11 +155,16 @@ Canonical taper_form(std::int64_t offset, const Taper& taper) {
   return form;
 }
 
+/// Whether the next repetition would begin where these end.
+bool ends_at(const Stride& repeated, std::int64_t stride) noexcept {
+  std::int64_t end = 0;  // of far repetitions, of which there is but one: it may be out of range
+  return !__builtin_mul_overflow(repeated.count, repeated.bytes, &end) && end == stride;
+}
+
 Canonical wrapped(Canonical form, std::int64_t count, std::int64_t stride) {
   if (form.strides.empty() && form.leaf == Leaf::run && stride == form.block_bytes) {
     form.block_bytes *= count;
-  } else if (!form.strides.empty() &&
-             stride == form.strides.front().count * form.strides.front().bytes) {
+  } else if (!form.strides.empty() && ends_at(form.strides.front(), stride)) {
     form.strides.front().count *= count;
   } else {
     form.strides.insert(form.strides.begin(), {count, stride});
