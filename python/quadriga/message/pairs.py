@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from math import inf
 
 import numpy as np
 
-from ..errors import Unavailable
+from ..errors import Error, PeerLost, Unavailable
 from ..machine import Machine
 from .communicator import Communicator
 from .devices import Devices
@@ -29,6 +30,8 @@ _TIMES = 3
 _PIECE = 2 << 20
 # Seconds for all of it: processes that find GPUs take some.
 _PATIENCE = 120.0
+# Before the words of an error that a rank ended with.
+_RAISED = "pairs: raised: "
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,9 @@ def paths_of(devices: str) -> list[PairPath]:
         raise Unavailable(f"pairs: no answer of {ranks} processes in {_PATIENCE:g} s") from None
     if ended.returncode != 0:
         said = ended.stderr.strip().splitlines() or [f"status {ended.returncode}"]
-        # What the first rank died of; the launcher only says that it did.
-        raised = [line for line in said if line.startswith("quadriga.errors.")]
+        # What a rank died of, not that another one missed it; the launcher only says that it did.
+        raised = [line.removeprefix(_RAISED) for line in said if line.startswith(_RAISED)]
+        raised.sort(key=lambda words: words.startswith(PeerLost.__name__))
         raise Unavailable(f"pairs: {(raised or said[-1:])[0]}")
     machine = Machine.parse(devices)
     found = [PairPath(*row) for row in json.loads(ended.stdout)]
@@ -157,5 +161,15 @@ def _run(devices: str) -> None:
             print(json.dumps(rows))
 
 
+def _main(devices: str) -> int:
+    try:
+        _run(devices)
+    except Error as error:
+        # In one write: ranks share the stream, and a traceback's pieces would mix with another's.
+        os.write(2, f"{_RAISED}{type(error).__name__}: {error}\n".encode())
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    _run(sys.argv[1])
+    sys.exit(_main(sys.argv[1]))
