@@ -4,8 +4,13 @@
 # quadriga_options(target): applied to our targets only, so that other projects' sources stay quiet.
 function(quadriga_options target)
   set(for_cxx COMPILE_LANGUAGE:CXX)
+  set(shadow -Wshadow)
+  if(CMAKE_UNITY_BUILD)
+    # What shadows another file's name is none of a reader's concern.
+    set(shadow -Wshadow=local)
+  endif()
   target_compile_options(${target} PRIVATE
-    "$<$<${for_cxx}>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>")
+    "$<$<${for_cxx}>:-Wall;-Wextra;-Wpedantic;${shadow};-Wconversion;-Wno-sign-conversion>")
   if(QUADRIGA_WERROR)
     target_compile_options(${target} PRIVATE $<$<${for_cxx}>:-Werror>)
   endif()

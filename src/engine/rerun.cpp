@@ -16,7 +16,7 @@ namespace quadriga {
 namespace {
 
 /// What a codelet's cost is told. The kernel's name is in `kernels`, for good.
-struct Params {
+struct RerunParams {
   const std::string* kernel;
   double order;
   double volume;
@@ -86,7 +86,7 @@ const Codelet& Rerun::codelet_of(const RecordedTask& task) {
     found->access.push_back(each.access);
   found->cpu = [](const Arguments&) {};
   found->cost = [](const Arguments& arguments) {
-    const auto params = arguments.param<Params>();
+    const auto params = arguments.param<RerunParams>();
     return Cost{*params.kernel, params.order, params.volume};
   };
   return *found;
@@ -98,7 +98,7 @@ void Rerun::submit(std::span<const RecordedTask> tasks) {
     std::vector<Operand> operands;
     for (const Submission::Operand& each : given.operands)
       operands.push_back({data_of(each.data), each.access});
-    Params params{&kept(given.kernel), given.order, given.volume};
+    RerunParams params{&kept(given.kernel), given.order, given.volume};
     if (given.kernel.empty()) {
       const Cost measured = Cost::of_seconds(task.seconds);
       params = {&kept(std::string(measured.kernel)), measured.order, measured.volume};

@@ -14,7 +14,7 @@
 namespace quadriga::linalg {
 namespace {
 
-std::size_t place(std::int64_t index) noexcept { return static_cast<std::size_t>(index); }
+std::size_t slot(std::int64_t index) noexcept { return static_cast<std::size_t>(index); }
 
 class Rehearsal {
  public:
@@ -28,11 +28,11 @@ class Rehearsal {
         rows_(plan.rows.count()),
         cols_(plan.cols.count()),
         sums_(plan.sum.count()),
-        first_of_b_(place(rows_ * sums_)),
-        first_of_c_(first_of_b_ + place(plan.sum_of_b.count() * cols_)),
+        first_of_b_(slot(rows_ * sums_)),
+        first_of_c_(first_of_b_ + slot(plan.sum_of_b.count() * cols_)),
         devices_(plan.orders.size()),
-        on_device_((first_of_c_ + place(rows_ * cols_)) * devices_.size(), Presence::none),
-        outputs_(place(rows_ * cols_)),
+        on_device_((first_of_c_ + slot(rows_ * cols_)) * devices_.size(), Presence::none),
+        outputs_(slot(rows_ * cols_)),
         copies_(home_links, 3 * devices_.size()) {
     for (std::int64_t k = 0; k < sums_; ++k)
       holder_.push_back(plan.sum_of_b.holder(plan.sum.first(k)));
@@ -100,11 +100,11 @@ class Rehearsal {
   };
 
   const Product& product(std::size_t d, std::size_t index) const { return plan_.orders[d][index]; }
-  std::size_t a_of(const Product& p) const { return place(p.i + p.k * rows_); }
+  std::size_t a_of(const Product& p) const { return slot(p.i + p.k * rows_); }
   std::size_t b_of(const Product& p) const {
-    return first_of_b_ + place(p.j + holder_[place(p.k)] * cols_);
+    return first_of_b_ + slot(p.j + holder_[slot(p.k)] * cols_);
   }
-  std::size_t output_of(const Product& p) const { return place(p.i + p.j * rows_); }
+  std::size_t output_of(const Product& p) const { return slot(p.i + p.j * rows_); }
   std::size_t c_of(const Product& p) const { return first_of_c_ + output_of(p); }
   Presence& on(std::size_t tile, std::size_t d) { return on_device_[tile * devices_.size() + d]; }
   double seconds(const Product& p, std::size_t d) const {
@@ -114,8 +114,7 @@ class Rehearsal {
     return {plan_.rows.length(p.i), plan_.sum.length(p.k), plan_.rows.size};
   }
   Rect b_rect(const Product& p) const {
-    return {plan_.sum_of_b.length(holder_[place(p.k)]), plan_.cols.length(p.j),
-            plan_.sum_of_b.size};
+    return {plan_.sum_of_b.length(holder_[slot(p.k)]), plan_.cols.length(p.j), plan_.sum_of_b.size};
   }
   Rect c_rect(const Product& p) const {
     return {plan_.rows.length(p.i), plan_.cols.length(p.j), plan_.rows.size};

@@ -165,7 +165,7 @@ void check_elements(const Head& head, std::int64_t bytes) {
          fmt::format("encoded layout: {} elements don't fit its {} bytes", head.count, bytes));
 }
 
-Layout read(std::span<const std::byte> bytes) {
+Layout read_layout(std::span<const std::byte> bytes) {
   Reader reader(bytes);
   const Head head = read_head(reader);
   const Canonical form = read_form(reader, head);
@@ -209,7 +209,7 @@ std::vector<std::byte> encoded(const Layout& layout) {
 
 Layout decoded(std::span<const std::byte> bytes) {
   try {
-    const Layout layout = read(bytes);
+    const Layout layout = read_layout(bytes);
     if (!std::ranges::equal(encoded(layout), bytes))
       fail(Errc::invalid_argument, "encoded layout: it isn't the canonical form of its elements");
     return layout;

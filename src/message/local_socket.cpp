@@ -26,7 +26,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t most_bytes = 1024;
+constexpr std::size_t most_packet_bytes = 1024;
 
 struct UnixAddress {
   sockaddr_un address{};
@@ -145,7 +145,7 @@ std::optional<Packet> receive_packet(int socket, milliseconds longest) {
   pollfd asked{socket, POLLIN, 0};
   if (poll(&asked, 1, static_cast<int>(longest.count())) <= 0) return std::nullopt;
   Packet packet;
-  packet.bytes.resize(most_bytes);
+  packet.bytes.resize(most_packet_bytes);
   iovec part{packet.bytes.data(), packet.bytes.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(most_descriptors * sizeof(int))> control{};
   msghdr message{};

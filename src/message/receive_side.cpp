@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t read_bytes = std::size_t{1} << 20;
 // What isn't unpacked in place passes through a buffer that stays in the cache.
 constexpr std::size_t bounce_bytes = std::size_t{256} << 10;
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+constexpr std::uint64_t largest_message = std::uint64_t{1} << 62;
 
 void unpack_from(const MessageBuffer& place, std::size_t offset, std::span<const std::byte> from) {
   if (from.empty()) return;
@@ -156,7 +156,7 @@ bool ReceiveSide::take(PeerLink& link, int peer, const std::byte* at, bool all) 
     std::memcpy(&arrival.offer, content, sizeof(Offer));
     if (arrival.offer.index >= claims_ || arrival.offer.bytes == 0 ||
         (!on_device && arrival.offer.bytes + sizeof envelope <= link.messages_in.capacity()) ||
-        arrival.offer.bytes >= most_bytes)
+        arrival.offer.bytes >= largest_message)
       return fault(link, "sent an offer that isn't valid");
     if (on_device && !take_device_offer(link, arrival, content + sizeof(Offer)))
       return fault(link, "sent an offer of memory that isn't valid");

@@ -18,10 +18,10 @@ bool is_finite(const std::complex<double>& x) noexcept {
 }
 
 template <class Wide>
-using Rows = std::array<std::array<Wide, 2 * most_rows>, most_rows>;
+using WideRows = std::array<std::array<Wide, 2 * most_rows>, most_rows>;
 
 template <class Wide>
-bool eliminate(Rows<Wide>& rows, int size) noexcept {
+bool eliminate(WideRows<Wide>& rows, int size) noexcept {
   for (int k = 0; k < size; ++k) {
     int pivot = k;
     for (int i = k + 1; i < size; ++i)
@@ -41,7 +41,7 @@ bool eliminate(Rows<Wide>& rows, int size) noexcept {
 
 template <class Wide, class T>
 bool invert_as(T* matrix, int size) noexcept {
-  Rows<Wide> rows{};
+  WideRows<Wide> rows{};
   for (int i = 0; i < size; ++i) {
     for (int j = 0; j < size; ++j) rows[i][j] = Wide(matrix[i * size + j]);
     rows[i][size + i] = Wide(1);

@@ -36,13 +36,13 @@ Places host_places(const Machine& machine, int wanted) {
 }
 
 /// A part that takes more than this share of a device's memory leaves too little for others.
-constexpr double largest_share = 0.25;
+constexpr double largest_memory_share = 0.25;
 /// A device that holds all of its parts and vectors keeps this much for them.
 constexpr double resident_share = 0.7;
 
 int parts_of_device(double bytes, double memory_bytes) {
   if (memory_bytes <= 0 || bytes <= resident_share * memory_bytes) return 1;
-  return static_cast<int>(std::ceil(bytes / (largest_share * memory_bytes)));
+  return static_cast<int>(std::ceil(bytes / (largest_memory_share * memory_bytes)));
 }
 
 /// What the machine's figures say that waiting takes is too little by less than this factor: a

@@ -113,7 +113,7 @@ double eigenvalue(const Tridiagonal& t, std::size_t below, double bound) {
 }
 
 template <class Real>
-void fill(std::vector<std::byte>& vector) {
+void fill_randomly(std::vector<std::byte>& vector) {
   std::mt19937_64 random(1);
   auto* const numbers = reinterpret_cast<Real*>(vector.data());
   // The same numbers on all platforms: distributions may differ.
@@ -185,7 +185,7 @@ EigenvalueBounds estimate_bounds(const SolverContent& content) {
   if (content.rows() == 0 || (options.virtual_clock && !options.compute)) return {1, 1};
   std::vector<std::byte> b(static_cast<std::size_t>(content.rows()) * size_of(content.dtype()));
   const bool is_single = content.dtype() == DType::float32 || content.dtype() == DType::complex64;
-  is_single ? fill<float>(b) : fill<double>(b);
+  is_single ? fill_randomly<float>(b) : fill_randomly<double>(b);
   std::vector<std::byte> x(b.size());
   return bounds_of(iterate(content, b.data(), x.data()));
 }
