@@ -3,8 +3,9 @@
 //
 // Invariants
 //   1. A hold is a task in the graph that no executor knows: it is linked once no conflicting task
-//      is pending, and ends when the host releases it. Tasks submitted meanwhile follow it; copies
-//      of their data may be prefetched, and complete when the hold ends.
+//      is pending, and ends when the host releases it. Tasks submitted meanwhile follow it.
+//      Nothing is prefetched for them that the host may write (OperandSlot::behind_host); what it
+//      only reads may be.
 //   2. A thread never waits for its own hold: it may access the data again, and waiting for tasks
 //      that follow the hold is an error.
 #pragma once

@@ -108,10 +108,10 @@ Edge* Graph::spare_edge() {
   return edge;
 }
 
-void Graph::follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts) {
+bool Graph::follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts) {
   if (keep_edges_ && pred.task && pred.id != task.id && !is_hold(pred.id))
     edges_.emplace_back(pred.id, task.id);
-  if (ended(pred) || pred.task == &task) return;
+  if (ended(pred) || pred.task == &task) return false;
   Edge* edge = slot.edge.target ? spare_edge() : &slot.edge;
   edge->target = reinterpret_cast<std::uintptr_t>(&task) | (counts.strict ? 1 : 0);
   std::atomic<std::uintptr_t>& successors = pred.task->successors;
@@ -122,7 +122,7 @@ void Graph::follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts) 
         return_edge(edge);
       else
         edge->target = 0;
-      return;
+      return false;
     }
     edge->next = reinterpret_cast<Edge*>(head & ~Task::issued);
   } while (!successors.compare_exchange_weak(
@@ -132,6 +132,13 @@ void Graph::follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts) 
     task.behind_hold.store(true, std::memory_order_relaxed);
   counts.pending += (head & Task::issued) && !counts.strict ? Task::one_done : Task::one_both;
   ++counts.edges;
+  return true;
+}
+
+/// An access of the host's that is its data's writer may change them until it ends.
+void Graph::follow_writer(const History& history, Task& task, OperandSlot& slot, Counts& counts) {
+  if (follow(history.writer, task, slot, counts) && is_hold(history.writer.id)) [[unlikely]]
+    slot.behind_host = true;
 }
 
 void Graph::follow_all(History& history, bool before, Task& task, OperandSlot& slot,
@@ -186,7 +193,7 @@ void Graph::join_group(History& history, Task& task, OperandSlot& slot, Counts& 
   if (history.before && !history.before->empty())
     follow_all(history, true, task, slot, counts);
   else
-    follow(history.writer, task, slot, counts);
+    follow_writer(history, task, slot, counts);
   remember(history, {&task, task.id});
 }
 
@@ -199,7 +206,7 @@ void Graph::access(History& history, Task& task, OperandSlot& slot, Counts& coun
   if (has_members)
     follow_all(history, false, task, slot, counts);
   else
-    follow(history.writer, task, slot, counts);
+    follow_writer(history, task, slot, counts);
   history.count = 0;
   if (history.more) history.more->clear();
   if (history.before) history.before->clear();
@@ -249,6 +256,7 @@ std::uint64_t Graph::link(Task& task) {
     Datum& datum = *slot.datum;
     slot.version = datum.versions;
     slot.precedes_writes = !datum.written;
+    slot.behind_host = false;
     if (writes(slot.access)) {
       ++datum.versions;
       if (!datum.written) datum.written = true;

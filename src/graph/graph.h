@@ -107,7 +107,9 @@ class Graph {
     int edges = 0;
     bool strict = false;  ///< The edges to come.
   };
-  void follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts);
+  /// False if the other has ended.
+  bool follow(TaskRef pred, Task& task, OperandSlot& slot, Counts& counts);
+  void follow_writer(const History& history, Task& task, OperandSlot& slot, Counts& counts);
   void follow_all(History& history, bool before, Task& task, OperandSlot& slot, Counts& counts);
   void access(History& history, Task& task, OperandSlot& slot, Counts& counts);
   static History& history_of(Datum& datum, Task* parent);

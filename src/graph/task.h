@@ -138,6 +138,7 @@ struct OperandSlot {
   std::uint32_t version = 0;  ///< Writing accesses before this one: what a read needs to see.
   Access access = Access::read;
   bool precedes_writes = false;  ///< No access that writes was submitted before.
+  bool behind_host = false;      ///< The host had access for writing when the task was submitted.
 };
 
 struct PlannedTask;

@@ -66,6 +66,7 @@ PlannedTask& Plan::add(Task& task) {
     access.version = task.operands[i].version;
     access.access = task.operands[i].access;
     access.operand = static_cast<std::uint16_t>(i);
+    access.behind_host = task.operands[i].behind_host;
     if (writes(task.operands[i].access)) ++uses(datum.tile).writers;
     if (!task.reduction(i)) bind(access, datum);
   }
@@ -250,8 +251,19 @@ const PlannedTask& Plan::retreat(DeviceId device) {
   return last;
 }
 
+/// What it follows has ended, accesses of the host's among them.
+void Plan::host_has_left(PlannedTask& planned) {
+  for (PlannedAccess& access : planned.accesses) {
+    if (!std::exchange(access.behind_host, false) || !access.datum) continue;
+    if (planned.device != no_device && here(access.tile, planned.device).missing)
+      note(access.tile, planned.device);
+  }
+}
+
 void Plan::make_ready(PlannedTask& planned) {
   planned.ready = true;
+  if (planned.task->behind_hold.load(std::memory_order_relaxed)) [[unlikely]]
+    host_has_left(planned);
   if (planned.device != no_device)
     devices_[planned.device].ready.insert(planned.position, &planned);
 }

@@ -15,7 +15,8 @@
 //   3. `users` of a tile has a bit for each device that has such uses.
 //   4. A tile is in `changed` of a device, once, if something may have made it missing there, or
 //      what is missing another: a first use up to the horizon came, or the first use of a missing
-//      tile went; the tile left the memory, or a task that writes what is missing was issued.
+//      tile went; the tile left the memory, a task that writes what is missing was issued, or the
+//      host's access to it has ended.
 //   5. `horizon.tasks` of the device's tasks have positions up to `horizon.until`.
 #pragma once
 
@@ -82,6 +83,7 @@ struct PlannedAccess {
   std::uint32_t epoch = 0;            ///< Of the tile, once its task is issued.
   std::uint32_t versions_before = 0;  ///< Writing accesses issued before it.
   bool home_before = false;           ///< Home held what it began with.
+  bool behind_host = false;           ///< The host may write the content until the task is ready.
   Access access = Access::read;       ///< The operand's.
   std::uint16_t operand = 0;          ///< Its place among the task's.
   Event source;  ///< What the task waited for: the last writer of its replica, or a copy.
@@ -228,9 +230,9 @@ class Plan {
   std::uint64_t next_use(TileId tile, DeviceId device) const;
   /// The same behind a position of the plan.
   std::uint64_t next_use_after(TileId tile, DeviceId device, Position position) const;
-  /// Whether a placed task is to read the tile's present content.
+  /// Whether a placed task is to read the tile's present content, which nobody may write before.
   bool reads_present(const PlannedAccess& use) const {
-    if (use.access == Access::write) return false;
+    if (use.access == Access::write || use.behind_host) return false;
     const TileUses& tile = uses_[use.tile];
     if (tile.is_partial) return use.datum->filled;
     return tile.versions_issued == use.version;
@@ -251,6 +253,7 @@ class Plan {
 
  private:
   void forget_uses(PlannedTask& planned);
+  void host_has_left(PlannedTask& planned);
   void leave(DevicePlan& device, PlannedTask& planned);
   void bind(PlannedAccess& access, Datum& datum);
   void unbind(PlannedAccess& access);

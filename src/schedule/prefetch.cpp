@@ -39,7 +39,8 @@ Prefetch::Prefetch(ScheduleState& state, CheckedPolicy& policy) : state_(state),
 
 bool Prefetch::is_obsolete(const Fetch& fetch, const DeviceState& device) {
   const Directory& directory = state_.memory->directory();
-  return !state_.plan.uses(fetch.tile).datum || directory.valid(fetch.tile, device.space) ||
+  const PlannedAccess* const use = state_.plan.first_use(fetch.tile, device.id);
+  return !use || !state_.plan.reads_present(*use) || directory.valid(fetch.tile, device.space) ||
          !directory.written(fetch.tile);
 }
 

@@ -170,6 +170,8 @@ void Replay::set_operand(Task& task, int operand, const Json& logged) {
   slot.access = static_cast<Access>(logged[1].get<int>());
   slot.version = logged[2].get<std::uint32_t>();
   task.has_commute |= slot.access >= Access::commute;
+  slot.behind_host = logged[4].get<bool>();
+  if (slot.behind_host) task.behind_hold = true;
   if (logged[3].empty()) return;
   Reduction& reduction = reductions_.emplace_back();
   for (const Json& tile : logged[3]) {

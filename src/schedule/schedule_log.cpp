@@ -94,8 +94,8 @@ void ScheduleLog::submitted(const Task& task, const Cost& cost) {
   Json operands = Json::array();
   for (int i = 0; i < task.operand_count; ++i) {
     const OperandSlot& slot = task.operands[i];
-    operands.push_back(
-        {slot.datum->tile, static_cast<int>(slot.access), slot.version, partials_of(task, i)});
+    operands.push_back({slot.datum->tile, static_cast<int>(slot.access), slot.version,
+                        partials_of(task, i), slot.behind_host});
   }
   out_ << Json{"task",
                task.id.load(),

@@ -83,6 +83,8 @@ class RandomPlan {
       slot.access = modes[random_.below(4)];
       slot.version = slot.datum->versions;
       if (writes(slot.access)) ++slot.datum->versions;
+      slot.behind_host = random_.chance(0.1);
+      if (slot.behind_host) task.behind_hold = true;
     }
     live_.push_back(&plan_.add(task));
     if (random_.chance(0.6)) plan_.place(*live_.back(), some_device());

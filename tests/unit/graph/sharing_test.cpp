@@ -340,6 +340,28 @@ TEST_P(SharingTest, WhatAnAccessDoesNotTouchStaysOnItsDevice) {
   EXPECT_EQ(memory[8], 6);
 }
 
+/// A device that fetched ahead would read what the host writes at that time.
+TEST_P(SharingTest, NothingIsFetchedAheadOfWhatTheHostWrites) {
+  std::array<double, 8> memory{};
+  std::array<double, 8> others{};
+  const Data held = vector(memory.data(), 8, {.resident = true});
+  const Data other = vector(others.data(), 8, {.resident = true});
+  const SpaceId there = engine().machine().devices[0].space;
+  for (const Access mode : {Access::read, Access::write, Access::update}) {
+    {
+      const HostAccess access = engine().on_host(held, mode, patience);
+      engine().submit(more_, {{held, Access::update}}, on_a_device());
+      // The device looks ahead while it runs another task.
+      engine().wait(engine().submit(more_, {{other, Access::update}}, on_a_device()), patience);
+      const bool is_ahead = there != host_space && engine().valid({&held, 1}, there).front();
+      EXPECT_TRUE(mode == Access::read || !is_ahead) << name(mode);
+      if (mode != Access::read) memory[0] = 5;
+    }
+    engine().wait(held, patience);
+    EXPECT_EQ(memory[0], mode == Access::read ? 1 : 6) << name(mode);
+  }
+}
+
 /// Disjoint parts have the whole in common, which is registered, too.
 TEST_P(SharingTest, AThreadHoldsTwoPartsOfOneWhole) {
   std::array<double, 16> memory{};
