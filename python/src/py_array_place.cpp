@@ -84,6 +84,19 @@ std::optional<MessageBuffer> Export::place() const {
 
 namespace {
 
+// Truncation of a mapped file is told. An array that owns its memory, as most do, isn't mapped.
+void watch_mapped(nb::handle array) {
+  nb::object keeper = nb::borrow(array);
+  do {
+    nb::object next = nb::getattr(keeper, "base", nb::handle());
+    if (!next.is_valid()) break;
+    if (next.is_none()) return;
+    keeper = std::move(next);
+  } while (keeper.type().is(array.type()));
+  if (PyByteArray_Check(keeper.ptr()) || PyBytes_Check(keeper.ptr())) return;
+  nb::module_::import_("quadriga.mapped").attr("watch")(array);
+}
+
 // The memory of a port, or of a CUDA device.
 void put_on_device(MessageBuffer& place, nb::handle port) {
   if (!port.is_none()) place.port = nb::cast<PyDevices&>(port).port;
@@ -96,6 +109,7 @@ void put_on_device(MessageBuffer& place, nb::handle port) {
 }  // namespace
 
 ArrayPlace::ArrayPlace(nb::handle array, nb::handle layout, bool writes, nb::handle stream) {
+  watch_mapped(array);
   if (stream.is_none() && layout.is_none() && exported.open(array.ptr(), writes)) {
     if (auto found = exported.place()) {
       place = std::move(*found);

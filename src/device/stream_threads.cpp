@@ -72,7 +72,7 @@ std::size_t StreamThreads::next_completion(std::span<Completion> out, Nanosecond
   const auto ready = [this] { return !completions_.empty() || woken_; };
   if (deadline >= never / 2) {  // Later, sums of times would overflow.
     ended_.wait(lock, ready);
-  } else {
+  } else if (deadline > now()) {  // A wait until the past sets a timer: many times a look's cost.
     ended_.wait_until(lock, start_ + std::chrono::nanoseconds(deadline), ready);
   }
   woken_ = false;

@@ -3,10 +3,13 @@
 """Programs that register, slice, write on the host, call linalg and remove give what NumPy gives.
 
 ``QUADRIGA_TEST_PROGRAMS`` says how many programs run on each kind of device, 60 by default;
-``QUADRIGA_TEST_SEED`` says which is the first.
+``QUADRIGA_TEST_SEED`` says which is the first. An engine runs some programs, one after another.
+Many programs are shared out to one process a core. There most engines keep to their process's core,
+where a thread wakes another one in a fraction of the time; each fourth uses all cores.
 """
 
 import importlib.util
+import multiprocessing
 import os
 import random
 
@@ -24,6 +27,8 @@ with quadriga.Engine() as _engine:
 #: What runs on GPUs: the bodies, on CuPy's arrays.
 ON_GPUS = {"arrays": "cupy"} if GPUS and importlib.util.find_spec("cupy") else {}
 SIZE = 12
+ON_AN_ENGINE = 20
+MANY = 1000
 
 
 def shift(x):
@@ -55,6 +60,13 @@ CODELETS = {
     for name, (body, access) in BODIES.items()
     for host_only in (True, False)
 }
+NAMES = sorted(BODIES)
+
+
+def check_equal(found, expected):
+    """As NumPy's, which words what differs; this one is quicker where nothing does."""
+    if not np.array_equal(found, expected):
+        np.testing.assert_array_equal(found, expected)
 
 
 def views_of(base):
@@ -92,7 +104,7 @@ class Program:
             self.random.choice(kinds)()
         self.engine.wait()
         for found, expected in zip(self.bases, self.expected, strict=True):
-            np.testing.assert_array_equal(found, expected)
+            check_equal(found, expected)
 
     def some(self):
         place = self.random.randrange(2), self.random.randrange(len(self.mine[0]))
@@ -107,7 +119,7 @@ class Program:
         return data
 
     def submit(self):
-        name = self.random.choice(sorted(BODIES))
+        name = self.random.choice(NAMES)
         body, access = BODIES[name]
         chosen = [self.some() for _ in access]
         codelet = CODELETS[name, self.random.random() < 0.3]
@@ -157,7 +169,7 @@ class Program:
         mode = self.random.choice(["r", "w", "rw"])
         with self.data(place).on_host(mode) as found:
             if mode != "w":
-                np.testing.assert_array_equal(found, array)
+                check_equal(found, array)
             if mode == "w":
                 found[...] = array[...] = 3
             if mode == "rw":
@@ -175,24 +187,60 @@ class Program:
         place, array = self.some()
         data = self.data(place)
         data.wait()
-        np.testing.assert_array_equal(self.mine[place[0]][place[1]], array)
+        check_equal(self.mine[place[0]][place[1]], array)
 
 
-def check(options):
-    for seed in range(FIRST, FIRST + PROGRAMS):
-        with quadriga.Engine(**options, seed=seed + 1) as engine:
-            try:
-                Program(seed, engine).run(20 + seed % 40)
-            except BaseException as error:
-                error.add_note(f"QUADRIGA_TEST_SEED={seed} QUADRIGA_TEST_PROGRAMS=1 repeats it")
-                raise
+def run_batches(options, firsts, core=None):
+    """Runs the programs from each of these seeds on, on an engine for each."""
+    everywhere = os.sched_getaffinity(0)
+    end = FIRST + PROGRAMS
+    for number, first in enumerate(firsts):
+        # Threads of an engine inherit it.
+        os.sched_setaffinity(0, everywhere if core is None or number % 4 == 3 else {core})
+        with quadriga.Engine(**options, seed=first + 1) as engine:
+            for seed in range(first, min(first + ON_AN_ENGINE, end)):
+                try:
+                    Program(seed, engine).run(20 + seed % 40)
+                except BaseException as error:
+                    count = seed - first + 1
+                    error.add_note(
+                        f"QUADRIGA_TEST_SEED={first} QUADRIGA_TEST_PROGRAMS={count} repeats it"
+                    )
+                    raise
+
+
+def run_share(where, firsts, core):
+    """What a process of several does: machines can't be sent there."""
+    run_batches(OPTIONS[where], firsts, core)
+
+
+OPTIONS = {**ENGINES, "gpus": {"devices": "auto"}}
+
+
+def check(where):
+    firsts = range(FIRST, FIRST + PROGRAMS, ON_AN_ENGINE)
+    if PROGRAMS < MANY or where == "gpus":
+        run_batches(OPTIONS[where], firsts)
+        return
+    # What was forked from threads would keep their locks.
+    start = multiprocessing.get_context("spawn").Process
+    cores = sorted(os.sched_getaffinity(0))
+    processes = [
+        start(target=run_share, args=(where, firsts[index :: len(cores)], core))
+        for index, core in enumerate(cores)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * len(cores)
 
 
 @pytest.mark.parametrize("where", ENGINES)
 def test_programs_give_what_numpy_gives(where):
-    check(ENGINES[where])
+    check(where)
 
 
 @pytest.mark.skipif(not ON_GPUS, reason="there is no GPU, or no CuPy")
 def test_programs_on_gpus():
-    check({"devices": "auto"})
+    check("gpus")

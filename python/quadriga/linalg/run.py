@@ -102,8 +102,8 @@ def start(
     named = nullcontext() if name in _NAMED else chosen.section(name)
     with named, shown(name, progress) as report:
         try:
-            yield Call(chosen, order, reproducible, report)
-            mapped.check()
+            with mapped.checks():
+                yield Call(chosen, order, reproducible, report)
         except TaskFailed as error:
             number = getattr(error, "record", 0)
             for each in inputs:

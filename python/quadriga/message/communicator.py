@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import mapped
 from .._core import MessageCommunicator, MessageStatus
 from ..arguments import whole
 from . import parts
@@ -81,6 +82,7 @@ class Communicator(PartsExchange):
     ) -> None:
         """Send an array; returns once it may be changed again."""
         self.core.send(array, dest, tag, layout, self._limit(deadline), stream)
+        mapped.check()
 
     def recv(
         self,
@@ -96,7 +98,9 @@ class Communicator(PartsExchange):
 
         With a `stream` it returns as soon as the message is on its way to the array.
         """
-        return self.core.recv(array, source, tag, layout, self._limit(deadline), stream)
+        status = self.core.recv(array, source, tag, layout, self._limit(deadline), stream)
+        mapped.check()
+        return status
 
     def isend(
         self,
@@ -140,10 +144,12 @@ class Communicator(PartsExchange):
         stream: Stream | None = None,
     ) -> MessageStatus:
         """Send one array and receive another at once."""
-        return self.core.sendrecv(
+        status = self.core.sendrecv(
             sendarray, dest, sendtag, recvarray, source, recvtag, sendlayout, recvlayout,
             self._limit(deadline), stream,
         )  # fmt: skip
+        mapped.check()
+        return status
 
     def probe(
         self, source: int = ANY_SOURCE, tag: int = ANY_TAG, *, deadline: float | None = None
@@ -179,6 +185,7 @@ class Communicator(PartsExchange):
     ) -> Array:
         """Copy the root's array to all ranks; returns the array."""
         self.core.bcast(array, root, layout, self._limit(deadline))
+        mapped.check()
         return array
 
     def reduce(
@@ -200,6 +207,7 @@ class Communicator(PartsExchange):
         if self.rank == root and recvarray is None:
             recvarray = empty_like(sendarray)
         self.core.reduce(sendarray, recvarray, op, root, reproducible, self._limit(deadline))
+        mapped.check()
         return recvarray
 
     def allreduce(
@@ -218,6 +226,7 @@ class Communicator(PartsExchange):
         if recvarray is None:
             recvarray = empty_like(sendarray)
         self.core.allreduce(sendarray, recvarray, op, reproducible, self._limit(deadline))
+        mapped.check()
         return recvarray
 
     def gather(
@@ -232,6 +241,7 @@ class Communicator(PartsExchange):
         if self.rank == root and recvarray is None:
             recvarray = self._parts(sendarray)
         self.core.gather(sendarray, recvarray, root, self._limit(deadline))
+        mapped.check()
         return recvarray
 
     def allgather(
@@ -245,6 +255,7 @@ class Communicator(PartsExchange):
         if recvarray is None:
             recvarray = self._parts(sendarray)
         self.core.allgather(sendarray, recvarray, self._limit(deadline))
+        mapped.check()
         return recvarray
 
     def scatter(
@@ -259,6 +270,7 @@ class Communicator(PartsExchange):
         self.core.scatter(
             sendarray if self.rank == root else None, recvarray, root, self._limit(deadline)
         )
+        mapped.check()
         return recvarray
 
     def alltoall(
@@ -272,6 +284,7 @@ class Communicator(PartsExchange):
         if recvarray is None:
             recvarray = empty_like(sendarray)
         self.core.alltoall(sendarray, recvarray, self._limit(deadline))
+        mapped.check()
         return recvarray
 
     def reduce_scatter(
@@ -302,6 +315,7 @@ class Communicator(PartsExchange):
 
         into, elements = self._prepared("reduce_scatter", make, deadline)
         self.core.reduce_scatter(sendarray, into, elements, op, reproducible, self._limit(deadline))
+        mapped.check()
         return into
 
     def force(self, algorithm: str | None = None, segment: int = 0) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from .. import mapped
 from .._core import MessageCommunicator
 from . import parts
 from .arrays import empty, empty_like, shape_of
@@ -104,6 +105,7 @@ class PartsExchange:
 
         into, arriving = self._prepared("allgatherv", make, deadline)
         self.core.allgatherv(sendarray, arriving, self._limit(deadline))
+        mapped.check()
         return into
 
     def alltoallv(
@@ -193,3 +195,4 @@ class PartsExchange:
         deadline: float | None,
     ) -> None:
         self.core.exchange(kind, root, leaving, arriving, self._limit(deadline))
+        mapped.check()

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .. import mapped
 from .._core import MessageCommunicator, MessagePlan, MessageStatus
 from ..errors import InvalidArgument
 from .request import limit_of
@@ -50,10 +51,13 @@ class ExchangePlan:
         Raises what ended one of them, the others being withdrawn; after `Deadline` all go on.
         """
         self.core.wait(self._limit if deadline is None else limit_of(deadline))
+        mapped.check()
 
     def test(self) -> bool:
         """Whether all have ended; raises as `wait` does."""
-        return self.core.test()
+        ended = self.core.test()
+        mapped.check()
+        return ended
 
     def cancel(self) -> bool:
         """Withdraw what hasn't ended; false if all has."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 
+from .. import mapped
 from .._core import MessageRequest, MessageStatus
 
 
@@ -28,16 +29,22 @@ class Request:
 
     def wait(self, *, deadline: float | None = None) -> MessageStatus:
         """Wait until it has ended, or raise what ended it; after `Deadline` it goes on."""
-        return self.core.wait(self._limit if deadline is None else limit_of(deadline))
+        status = self.core.wait(self._limit if deadline is None else limit_of(deadline))
+        mapped.check()
+        return status
 
     def wait_since(self, begin: float, deadline: float | None = None) -> MessageStatus:
         """Wait as `wait` does; the seconds count from a time of `time.monotonic`."""
         limit = self._limit if deadline is None else limit_of(deadline)
-        return self.core.wait(limit, time.monotonic() - begin)
+        status = self.core.wait(limit, time.monotonic() - begin)
+        mapped.check()
+        return status
 
     def test(self) -> bool:
         """Whether it has ended; raises what ended it."""
-        return self.core.test()
+        ended = self.core.test()
+        mapped.check()
+        return ended
 
     def cancel(self) -> bool:
         """Withdraw it; false if it has ended."""

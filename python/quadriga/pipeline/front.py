@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
+from .. import _core, mapped
 from ..codelets import ACCESSES, Codelet
 from ..data import Operand
 from ..errors import InvalidArgument, InvalidType
@@ -123,7 +123,7 @@ class Front:
         self._used |= {made.name for stage in stages for made in stage.returns}
         self._changed = {use.name for stage in stages for use in stage.uses if use.access != "read"}
         self._places = {
-            use.name: Place(None, layout_of(use.constant), use.constant, _NOWHERE)  # type: ignore[arg-type]
+            use.name: Place(None, layout_of(use.constant), mapped.watch(use.constant), _NOWHERE)  # type: ignore[arg-type]
             for stage in stages
             for use in stage.uses
             if use.constant is not None
@@ -169,6 +169,8 @@ class Front:
         if isinstance(given, Through):
             given, names = given.chunk, given.stages
         chunk = Chunk(number, given, parts)
+        for each in chunk.values():
+            mapped.watch(each)  # host stages read also what no kernel uses
         for stage in self._stages:
             if names is not None and stage.name not in names:
                 continue

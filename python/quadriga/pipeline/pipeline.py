@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
+from .. import _core, mapped
 from ..arguments import whole
 from ..current import innermost
 from ..engine import Engine
@@ -181,6 +181,7 @@ class Pipeline(Stages):
             while not flow.run(_SLICE):
                 if view:
                     view.tell()
+            mapped.check()
         except Error as error:
             raise self._original(error) from None
         except BaseException:
@@ -211,6 +212,7 @@ class Pipeline(Stages):
                 except Error as error:
                     ended = True
                     raise self._original(error) from None
+                mapped.check()
                 if chunk is not None:
                     chunk.records.clear()
                     yield chunk

@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
+from .. import _core, mapped
 from ..errors import InvalidArgument, InvalidType, IoError, Unavailable
 from ..linalg.arrays import check_type, core_type
 from ..registered import settle
@@ -75,10 +75,12 @@ def is_matrix(value: Any) -> bool:
 
 
 def on_host(value: Any) -> Any:
-    """What an array of CuPy or a tensor of PyTorch holds, in an array of NumPy; others as given."""
+    """What an array of CuPy or a tensor of PyTorch holds, in an array of NumPy; others as given,
+    mapped ones watched.
+    """
     if _is_torch(value):
         return value.detach().cpu().numpy()
-    return value.get() if _is_cupy(value) else value
+    return value.get() if _is_cupy(value) else mapped.watch(value)
 
 
 def _is_torch(value: Any) -> bool:
@@ -96,6 +98,7 @@ def common_type(*types: DType) -> DType:
     return found if found.char in "fdFD" else np.dtype(float)
 
 
+@mapped.checks()
 def as_csr(value: Any, dtype: DType | None = None) -> Csr:
     """A square matrix in one of the four types; None: that of its values, if it is one of them."""
     found = any_csr(value)
@@ -153,6 +156,8 @@ def _from_triplets(path: Path, found: Triplets) -> Csr:
 def _from_scipy(matrix: Any) -> Csr:
     if matrix.ndim != 2:
         raise InvalidArgument(f"A is a sparse array of {matrix.ndim} dimensions; expected 2")
+    for each in getattr(matrix, "__dict__", {}).values():
+        mapped.watch(each)  # arrays of any format, which the conversion reads
     csr = matrix.tocsr()
     rows, cols = csr.shape
     offsets, columns = np.asarray(csr.indptr), np.asarray(csr.indices)

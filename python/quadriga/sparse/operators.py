@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import mapped
 from ..engine import Engine
 from ..errors import InvalidArgument
 from ..machine import Machine
-from .matrices import as_csr, common_type, is_matrix, need_scipy
+from .matrices import as_csr, common_type, is_matrix, need_scipy, on_host
 from .solver import Solver
 
 Array = npt.NDArray[Any]
@@ -21,6 +22,7 @@ Array = npt.NDArray[Any]
 _TRIES = 3
 
 
+@mapped.checks()
 def solve_by_scipy(
     name: str,
     A: Any,
@@ -84,7 +86,7 @@ def _as_preconditioner(M: Any, A: Any, operator: Any) -> Any:
             raise InvalidArgument(f"M is {M!r}; expected {expected}")
         return diags_array(1 / _diagonal(A))
     if M is not None and np.ndim(M) == 1 and not hasattr(M, "matvec"):
-        return diags_array(np.asarray(M))
+        return diags_array(np.asarray(on_host(M)))
     return M
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
+from .. import _core, mapped
 from ..arguments import whole
 from ..errors import InvalidArgument, InvalidType
 from ..linalg.arrays import check_type
-from .matrices import Csr, any_csr
+from .matrices import Csr, any_csr, on_host
 
 Array = npt.NDArray[Any]
 _MOST_UNKNOWNS = 16
@@ -85,7 +85,7 @@ class Aggregation:
 def _near_null(vectors: Any, rows: int) -> Array | None:
     if vectors is None:
         return None
-    array = np.asarray(vectors)
+    array = np.asarray(on_host(vectors))
     check_type(array.dtype, "near_null")
     if array.dtype.kind == "c":
         raise InvalidType(f"near_null is {array.dtype}; expected real vectors")
@@ -154,7 +154,10 @@ _NAMES = {"jacobi": 1, "block_jacobi": 3, "chebyshev": 4, "aggregation": 5}
 def plain(M: Any) -> Any:
     """The diagonal of one of SciPy's matrices that has nothing else; else M as it is."""
     is_dia = getattr(M, "format", None) == "dia" and list(M.offsets) == [0]
-    return M.diagonal() if is_dia else M
+    if not is_dia:
+        return M
+    mapped.watch(M.data)
+    return M.diagonal()
 
 
 def is_hierarchy(M: Any) -> bool:
@@ -187,7 +190,7 @@ def preconditioner_of(M: Any, matrix: Csr) -> Preconditioner:
                 f"M is {M!r}; expected one of {list(_NAMES)}, a diagonal, or None"
             )
         return Preconditioner(_NAMES[M])
-    diagonal = np.asarray(plain(M))
+    diagonal = np.asarray(on_host(plain(M)))
     check_type(diagonal.dtype, "M")
     if diagonal.shape != matrix.shape[:1]:
         raise InvalidArgument(

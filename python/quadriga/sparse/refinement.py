@@ -92,7 +92,7 @@ class Refined:
         if why_not and found["reason"] != "converged":
             if np.isfinite(run.norms).all():
                 said = f"single precision isn't enough ({why_not}): the solve goes on in double"
-                warnings.warn(said, LinAlgWarning, stacklevel=4)
+                warnings.warn(said, LinAlgWarning, stacklevel=5)
             found = self._go_on(run, found, watch, progress)
         return found
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import mapped
 from ..arguments import whole
 from ..defaults import default_engine
 from ..engine import Engine
@@ -122,6 +123,7 @@ class Solver:
     True
     """
 
+    @mapped.checks()
     def __init__(
         self,
         A: Any,
@@ -197,6 +199,7 @@ class Solver:
         self._order = order
         return ordered
 
+    @mapped.checks()
     def update(self, A: Any, M: Any = None) -> None:
         """Take new values of `A`, whose elements are at the same positions as before.
 
@@ -237,6 +240,7 @@ class Solver:
         """
         return self._parts.plan() | {"ordered": self._order is not None}
 
+    @mapped.checks()
     def solve(
         self,
         b: Any,
@@ -344,6 +348,7 @@ class Solver:
         with self.engine.section("sparse measurement"):
             return self._parts.measure_product(made, whole("columns", columns, 1, 2**16))
 
+    @mapped.checks()
     def __matmul__(self, x: Any) -> Array:
         """The product with a vector of shape (n,), or with k of them, of shape (n, k)."""
         return self._back(self._parts.multiply(self._vectors(x, "x")))

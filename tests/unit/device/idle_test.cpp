@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/unit/device/idle_test.cpp: a real-clock backend with nothing to do uses no processor.
+// tests/unit/device/idle_test.cpp: a real-clock backend with nothing to do uses no processor; to
+// look whether something has ended takes no sleep.
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -39,6 +41,26 @@ TEST(Idle, ThreadsWithoutWorkSleep) {
     least = std::min(least, processor_seconds() - before);
   }
   EXPECT_LT(least, 0.003) << "1 % of a core";
+}
+
+// A sleep until a moment that has passed sets a timer, and lasts until the thread's timer slack has
+// passed too: a long one shows it.
+TEST(Idle, ALookDoesNotSleep) {
+  constexpr unsigned long slack = 10'000'000, default_slack = 0;
+  ::prctl(PR_SET_TIMERSLACK, slack, 0UL, 0UL, 0UL);
+  const auto count_sleeps = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+  };
+  const auto backend = make_emulated_backend(Machine::parse("emulated:2"));
+  Completion done;
+  const long before = count_sleeps();
+  constexpr int looks = 20;
+  for (int i = 0; i < looks; ++i)
+    EXPECT_EQ(backend->next_completion({&done, 1}, backend->now()), 0u);
+  EXPECT_LT(count_sleeps() - before, looks / 4) << "voluntary switches of context";
+  ::prctl(PR_SET_TIMERSLACK, default_slack, 0UL, 0UL, 0UL);
 }
 
 }  // namespace
