@@ -97,7 +97,7 @@ void SolveContent::attach() {
 }
 
 /// Where a device is lost the solve begins again on the others, from the x at home: tasks of its
-/// parts run elsewhere.
+/// parts run elsewhere. A function of the caller's may fail for losses of other engines.
 template <class Work>
 void SolveContent::despite_losses(Work work) {
   while (true) {
@@ -105,7 +105,9 @@ void SolveContent::despite_losses(Work work) {
       work();
       return;
     } catch (const Error& error) {
-      if (error.code() != Errc::device_lost || losses_ == solver_->parts()) throw;
+      if (error.code() != Errc::device_lost || !solver_->has_lost_device() ||
+          losses_ == solver_->parts())
+        throw;
       ++losses_;
       zero_start_ = false;
       prepare();

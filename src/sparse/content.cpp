@@ -284,9 +284,12 @@ bool SolverContent::choose_recorded(const SolverOptions& options) const {
 /// operands alone, they are tasks.
 bool SolverContent::are_joint() const {
   return is_recorded_ && parts() > 1 && !engine_.options().virtual_clock &&
-         !engine_.options().protect && std::ranges::none_of(report_.devices, [this](DeviceId each) {
-           return EngineAccess::is_lost(engine_, each);
-         });
+         !engine_.options().protect && !has_lost_device();
+}
+
+bool SolverContent::has_lost_device() const {
+  return std::ranges::any_of(
+      report_.devices, [this](DeviceId each) { return EngineAccess::is_lost(engine_, each); });
 }
 
 const SolveCodelets& SolverContent::codelets(std::int64_t columns, MKind kind) const {

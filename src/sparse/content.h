@@ -63,6 +63,8 @@ class SolverContent {
   bool is_alone_recorded() const noexcept { return is_recorded_ && parts() == 1; }
   /// The same of several parts: one task a part, as long as no device is lost.
   bool are_joint() const;
+  /// Whether a device of its parts is lost.
+  bool has_lost_device() const;
   /// The caller wants no others.
   bool must_record() const noexcept { return must_record_; }
   /// M, where that is several tasks; else null.

@@ -15,6 +15,18 @@ constexpr std::int64_t residual_quantities = 3;
 
 }  // namespace
 
+std::exception_ptr with_loss(std::exception_ptr failure, bool is_lost) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    if (error.code() != Errc::cancelled || !is_lost) return failure;
+    return std::make_exception_ptr(
+        Error(Errc::device_lost, "a device was lost during iterations of several"));
+  } catch (...) {
+    return failure;
+  }
+}
+
 PartData::PartData(const SolverContent& content, std::int64_t columns, MKind kind)
     : content_(content),
       columns_(columns),
@@ -275,12 +287,8 @@ void PartData::snapshot(Data to) {
 }
 
 void PartData::raise_failure() {
-  if (const auto failure = EngineAccess::failure_of(content_.engine(), group_)) {
-    // Parts that wait for one on a lost device end as cancelled, perhaps before it does.
-    if (joint_ && !content_.are_joint())
-      fail(Errc::device_lost, "a device was lost during iterations of several");
-    std::rethrow_exception(failure);
-  }
+  if (const auto failure = EngineAccess::failure_of(content_.engine(), group_))
+    std::rethrow_exception(with_loss(failure, joint_ && content_.has_lost_device()));
   if (poll && !poll()) fail(Errc::cancelled, "the solve was cancelled by its progress function");
 }
 

@@ -5,6 +5,7 @@
 // one thread.
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,6 +16,10 @@
 #include "sparse/level_data.h"
 
 namespace quadriga::sparse {
+
+/// What a solve ends with, where one of its tasks failed. Parts that wait for one on a lost device
+/// end as cancelled, perhaps before that one ends: these alone count as a loss.
+std::exception_ptr with_loss(std::exception_ptr failure, bool is_lost);
 
 class PartData {
  public:

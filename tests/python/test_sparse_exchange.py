@@ -13,7 +13,8 @@ import quadriga
 from quadriga import sparse
 from quadriga.cli.main import cli
 from quadriga.errors import InvalidArgument, Unavailable
-from quadriga.sparse.ordering import lost_seconds
+from quadriga.sparse.matrices import as_csr
+from quadriga.sparse.ordering import lost_seconds, seconds_to_order
 
 P100 = "machines/p100x2.json"
 # Of Serena, SuiteSparse's matrix of the paper.
@@ -160,6 +161,20 @@ def test_whether_rows_are_reordered_follows_from_the_description(monkeypatch):
             monkeypatch.setattr("quadriga.sparse.solver._PRODUCTS", share * limit / lost)
             for _ in range(3):
                 assert sparse.Solver(a, order="auto", engine=engine).plan["ordered"] is ordered
+
+
+def test_fast_links_dont_make_cores_fast():
+    machines = Path(P100).parent
+    matrix = as_csr(band(5000))
+    (small, large), slow = (
+        [seconds_to_order(matrix, quadriga.Machine.from_file(machines / name)) for name in names]
+        for names in (("h200x4.json", "h200x8.json"), ("p100x2.json",))
+    )
+    moved = 2 * 64 * matrix.values.size + 2 * (matrix.values.nbytes + matrix.columns.nbytes)
+    moved += 2 * matrix.offsets.nbytes
+    assert small == pytest.approx(moved / (205e9 / 64))  # one of 64 cores' share of host-memory
+    assert large == pytest.approx(moved / (205e9 / 128))
+    assert slow == [pytest.approx(moved / 13.2e9)]  # neither cores nor memory are described
 
 
 @pytest.mark.parametrize("devices", ["cpu:2", "emulated:2", f"machine={P100}:1"])

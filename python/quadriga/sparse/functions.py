@@ -112,7 +112,8 @@ def bicgstab(
 ) -> tuple[Array, int]:
     """Solve ``A @ x = b`` with any square A, as `scipy.sparse.linalg.bicgstab`.
 
-    The devices compute products, SciPy computes the rest on the host. `info` is 0 only if
+    The devices compute products, SciPy computes the rest on the host; k right-hand sides, of shape
+    (n, k), share each product, and then there is no `callback`. `info` is 0 only if
     ``norm(b - A @ x)``, recomputed, meets the tolerance. Arguments are those of `cg`.
     """
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
@@ -137,7 +138,8 @@ def gmres(
 ) -> tuple[Array, int]:
     """Solve ``A @ x = b`` with any square A, as `scipy.sparse.linalg.gmres`.
 
-    The devices compute products, SciPy computes the rest on the host. `info` is 0 only if
+    The devices compute products, SciPy computes the rest on the host; k right-hand sides, of shape
+    (n, k), share each product, and then there is no `callback`. `info` is 0 only if
     ``norm(b - A @ x)``, recomputed, meets the tolerance. `restart`, `maxiter` and
     `callback_type` are SciPy's, other arguments those of `cg`.
     """
@@ -163,7 +165,8 @@ def minres(
 ) -> tuple[Array, int]:
     """Solve ``(A - shift * I) @ x = b`` with a hermitian A, as `scipy.sparse.linalg.minres`.
 
-    The devices compute products, SciPy computes the rest on the host. `info` is 0 only if the
+    The devices compute products, SciPy computes the rest on the host; k right-hand sides, of shape
+    (n, k), share each product, and then there is no `callback`. `info` is 0 only if the
     residual, recomputed, is at most ``rtol * norm(b)``. `shift`, `show` and `check` are SciPy's,
     other arguments those of `cg`.
     """

@@ -17,6 +17,8 @@ from .matrices import Csr, need_scipy
 Array = npt.NDArray[Any]
 #: Bytes that a core reads from memory for one element that isn't near the last.
 _CACHE_LINE = 64
+#: The link that all routes from the host cross where descriptions know the rate of its memory.
+_HOST_MEMORY = "host-memory"
 
 
 class Ordering:
@@ -67,16 +69,29 @@ def reverse_cuthill_mckee(matrix: Csr, unknowns: int = 0) -> Ordering:
 
 
 def seconds_to_order(matrix: Csr, machine: Machine) -> float:
-    """How long ordering and storing again should take: bytes by the slowest link from the host.
+    """How long ordering and storing again should take: bytes by the rate of one core.
 
     No clock is read, so that the same matrix and description give the same choice. Visiting an
     element's neighbour and looking up its new number are cache lines from anywhere; the ordered
     matrix is written and sent. Infinite where no link leads from the host.
     """
-    rates = [route.bytes_per_second for route in machine.routes if route.source == "host"]
     stored = matrix.values.nbytes + matrix.columns.nbytes + matrix.offsets.nbytes
     moved = 2 * _CACHE_LINE * matrix.values.size + 2 * stored
-    return moved / min(rates) if rates else math.inf
+    rate = _core_rate(machine)
+    return moved / rate if rate > 0 else math.inf
+
+
+def _core_rate(machine: Machine) -> float:
+    """Bytes a second that a core moves: its share of the host's memory, or the slowest link's.
+
+    0 where no link leads from the host.
+    """
+    rates = [route.bytes_per_second for route in machine.routes if route.source == "host"]
+    cores = sum(node.cores for node in machine.nodes) or sum(each.cores for each in machine.devices)
+    for link in machine.links:
+        if link.name == _HOST_MEMORY and cores > 0:
+            rates.append(link.bytes_per_second / cores)
+    return min(rates, default=0.0)
 
 
 def lost_seconds(plan: dict[str, Any]) -> float:

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "device/factory.h"
 #include "engine/engine_access.h"
+#include "sparse/part_data.h"
 #include "unit/sparse/matrices.h"
 
 namespace quadriga::sparse::testing {
@@ -58,6 +59,44 @@ TEST_F(LostDevice, WithoutAnyTheHostSolves) {
   EXPECT_LE(residual(a, x, b), 1e-5 * norm(b));
   for (const char* const device : {"emulated0", "emulated1", "emulated2"})
     EXPECT_NE(said_.find(device), std::string::npos) << device << " was not lost";
+}
+
+TEST_F(LostDevice, IsWhatCancelledPartsEndWithAndNoOthers) {
+  const auto code = [](Errc failed, bool is_lost) {
+    try {
+      std::rethrow_exception(with_loss(std::make_exception_ptr(Error(failed, "a")), is_lost));
+    } catch (const Error& error) {
+      return error.code();
+    }
+  };
+  EXPECT_EQ(code(Errc::cancelled, true), Errc::device_lost);
+  EXPECT_EQ(code(Errc::cancelled, false), Errc::cancelled);
+  for (const Errc each : {Errc::task_failed, Errc::invalid_argument, Errc::io, Errc::device_lost})
+    EXPECT_EQ(code(each, true), each);
+  const auto foreign = std::make_exception_ptr(std::string("not an Error"));
+  EXPECT_THROW(std::rethrow_exception(with_loss(foreign, true)), std::string);
+}
+
+TEST_F(LostDevice, LossesInFunctionsOfTheCallersAreTheirs) {
+  const auto a = grid_matrix<double>({20, 20, 20});
+  const auto b = random_vector<double>(a.rows, 3);
+  Engine engine({"emulated:2"});
+  const Solver solver(engine, a.view());
+  std::vector<double> x(b.size());
+  SolveOptions options;
+  options.rtol = 0;
+  int calls = 0;
+  options.progress = [&](std::int64_t) -> bool {
+    ++calls;
+    fail(Errc::device_lost, "a device of another engine");
+  };
+  try {
+    solver.cg(b.data(), x.data(), 1, options);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("another engine"), std::string::npos);
+  }
+  EXPECT_EQ(calls, 1) << "the solve began again";
 }
 
 }  // namespace
