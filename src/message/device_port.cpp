@@ -180,11 +180,11 @@ SpaceId DevicePort::space(DeviceId device) const noexcept {
 DeviceId DevicePort::holder(const void* memory) const { return backend_->holder(memory); }
 
 std::byte* DevicePort::allocate(DeviceId device, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(memory_mutex_);
   return allocate_locked(device, bytes);
 }
 
-// What is kept for collectives goes first.
+// With the memory's lock. What is kept for collectives goes first.
 std::byte* DevicePort::allocate_locked(DeviceId device, std::size_t bytes) {
   std::byte* const made = backend_->allocate(device, bytes);
   return made || !free_rooms(device) ? made : backend_->allocate(device, bytes);
@@ -196,26 +196,26 @@ bool DevicePort::free_rooms(DeviceId device) noexcept {
   return !gone.empty();
 }
 
-// With the lock.
+// With the memory's lock.
 DeviceRooms& DevicePort::rooms(DeviceId device) {
   constexpr std::size_t part = 8;
   return rooms_.try_emplace(device, machine().devices[device].memory_bytes / part).first->second;
 }
 
 std::size_t DevicePort::room_bytes(DeviceId device) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(memory_mutex_);
   return rooms(device).bytes();
 }
 
 std::byte* DevicePort::take_room(DeviceId device, std::size_t bytes) {
   const std::size_t size = rounded(bytes);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(memory_mutex_);
   std::byte* const room = rooms(device).take(size);
   return room ? room : allocate_locked(device, size);
 }
 
 void DevicePort::give_room(DeviceId device, std::byte* room, std::size_t bytes) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(memory_mutex_);
   for (std::byte* const each : rooms(device).give(room, rounded(bytes)))
     backend_->deallocate(device, each);
 }
@@ -227,27 +227,27 @@ void DevicePort::deallocate(DeviceId device, std::byte* memory) noexcept {
     for (const auto& [_, stream] : streams_) last.push_back({stream, issued_[stream]});
   }
   for (const PortTicket each : last) finish(each);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(memory_mutex_);
   backend_->deallocate(device, memory);
 }
 
 MemoryExport DevicePort::export_memory(DeviceId device, const void* memory) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(memory_mutex_);
   return backend_->export_memory(device, memory);
 }
 
 std::uint64_t DevicePort::allocation_at(DeviceId device, const void* memory) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(memory_mutex_);
   return backend_->allocation_at(device, memory);
 }
 
 std::byte* DevicePort::import_memory(DeviceId device, const MemoryHandle& handle, int descriptor) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(memory_mutex_);
   return backend_->import_memory(device, handle, descriptor);
 }
 
 void DevicePort::close_memory(DeviceId device, std::byte* mapped) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(memory_mutex_);
   backend_->close_memory(device, mapped);
 }
 
@@ -358,14 +358,21 @@ void DevicePort::give_host_block(std::byte* block) noexcept {
   if (block) host_blocks_.push_back(block);
 }
 
-std::byte* DevicePort::take_block(DeviceId device) {
-  const std::lock_guard lock(mutex_);
-  Blocks& free = blocks_[device];
-  if (free.empty()) return backend_->allocate(device, block_bytes);
-  std::byte* const block = free.back();
-  free.pop_back();
-  return block;
+// Memory is made without the lock: another thread may be freeing some, which takes its time.
+std::byte* DevicePort::take(std::map<DeviceId, Blocks>& from, DeviceId device, std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    Blocks& free = from[device];
+    if (!free.empty()) {
+      std::byte* const block = free.back();
+      free.pop_back();
+      return block;
+    }
+  }
+  return allocate(device, bytes);
 }
+
+std::byte* DevicePort::take_block(DeviceId device) { return take(blocks_, device, block_bytes); }
 
 void DevicePort::give_block(DeviceId device, std::byte* block) noexcept {
   const std::lock_guard lock(mutex_);
@@ -373,12 +380,7 @@ void DevicePort::give_block(DeviceId device, std::byte* block) noexcept {
 }
 
 std::byte* DevicePort::take_scratch(DeviceId device) {
-  const std::lock_guard lock(mutex_);
-  Blocks& free = scratch_[device];
-  if (free.empty()) return backend_->allocate(device, scratch_bytes());
-  std::byte* const block = free.back();
-  free.pop_back();
-  return block;
+  return take(scratch_, device, scratch_bytes());
 }
 
 void DevicePort::give_scratch(DeviceId device, std::byte* block) noexcept {

@@ -3,8 +3,11 @@
 // processes' allocations; by a backend that belongs to no engine.
 //
 // Invariants
-//   1. `mutex_` guards all but what is const and `ended_`; it is held while operations are queued,
-//      and 1 ms at a time while somebody waits for one of a lane.
+//   1. `mutex_` guards all but what is const, `ended_` and `rooms_`; it is held while operations
+//      are queued, and 1 ms at a time while somebody waits for one of a lane. `memory_mutex_`
+//      guards `rooms_`, and is held while the backend makes, frees, exports or opens memory:
+//      freeing may wait for the whole device (cudaFree), and messages move on meanwhile. Nobody
+//      holds both.
 //   2. Operations of a stream end in order: a ticket has ended once its stream has come so far.
 //   3. Nothing that is queued waits for another process: every operation ends by itself, or by a
 //      fault, which its ticket tells. But functions of the program's streams run for as long as
@@ -156,6 +159,7 @@ class DevicePort {
   PortTicket queue_pack(DeviceId device, Lane lane, Packing packing);
   bool look(Nanoseconds patience);
   std::byte* allocate_locked(DeviceId device, std::size_t bytes);
+  std::byte* take(std::map<DeviceId, Blocks>& from, DeviceId device, std::size_t bytes);
   bool free_rooms(DeviceId device) noexcept;
   DeviceRooms& rooms(DeviceId device);
 
@@ -174,6 +178,7 @@ class DevicePort {
   std::vector<StreamId> program_streams_;  ///< Of emulated devices.
   Blocks host_blocks_;
   std::map<DeviceId, Blocks> blocks_, scratch_;
+  std::mutex memory_mutex_;
   std::map<DeviceId, DeviceRooms> rooms_;
 };
 

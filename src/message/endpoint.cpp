@@ -7,8 +7,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <limits>
-#include <thread>
 
 #include "base/log.h"
 #include "base/process.h"
@@ -90,17 +88,6 @@ Endpoint::Endpoint(std::shared_ptr<SharedSegment> segment, int rank, std::vector
     close_all(members_);
     throw;
   }
-}
-
-Endpoint::~Endpoint() {
-  if (process_id() != owner_) {
-    if (service_) service_->forget();
-    return;
-  }
-  const std::string open = close({patience_at_end, {}});
-  if (!open.empty()) log(LogLevel::warning, open);
-  service_.reset();
-  close_all(members_);
 }
 
 void Endpoint::check_usable() const {
@@ -212,16 +199,15 @@ MessageStatus Endpoint::receive(const Posting& message, const Patience& patience
   return end_call(transfer, message, patience);
 }
 
-// A call that throws leaves nothing behind that uses the caller's memory. One that has ended after
-// all ends as if it hadn't met its deadline.
+// A call that throws leaves nothing behind that uses the caller's memory, but for a device of a
+// rank that is stopped. One that has ended after all ends as if it hadn't met its deadline.
 MessageStatus Endpoint::end_call(const TransferPtr& transfer, const Posting& message,
                                  const Patience& patience) {
   const auto is_over = [&] { return has_ended_for_caller(*transfer); };
   try {
     if (!transfer->done.load(std::memory_order_acquire)) wait_until(is_over, message, patience);
   } catch (...) {
-    if (cancel(transfer)) throw;
-    withdraw(transfer);
+    if (withdraw(transfer)) throw;
     if (!transfer->done.load(std::memory_order_acquire)) throw;
   }
   return result_of(*transfer);
@@ -324,29 +310,6 @@ bool Endpoint::test(const TransferPtr& transfer) {
   return true;
 }
 
-// What is queued on the receiver's device ends by itself. The receiver may be a thread of this
-// process that waits for this rank's devices in turn.
-void Endpoint::wait_while_held(Hold& hold, const MessageTransfer& transfer) {
-  while (transfer.sends && traffic_.sends().is_held(transfer)) {
-    hold.pause();
-    std::this_thread::sleep_for(nap);
-    hold.resume();
-    traffic_.progress();
-  }
-}
-
-bool Endpoint::cancel(const TransferPtr& transfer) {
-  check_not_forked(owner_);
-  Hold hold(*this);
-  wait_while_held(hold, *transfer);
-  if (transfer->done.load(std::memory_order_relaxed) || transfer->is_led) return false;
-  if (!traffic_.cancel(transfer)) return false;
-  traffic_.end(*transfer,
-               std::make_exception_ptr(Error(Errc::cancelled, transfer->text() + ": cancelled")));
-  own_.ring();
-  return true;
-}
-
 std::optional<MessageStatus> Endpoint::probe(const Posting& message,
                                              const std::optional<Patience>& patience) {
   check_not_forked(owner_);
@@ -384,13 +347,6 @@ std::optional<MessageStatus> Endpoint::probe(const Posting& message,
   return found;
 }
 
-void Endpoint::withdraw(const TransferPtr& transfer) {
-  if (transfer->done.load(std::memory_order_acquire) || cancel(transfer)) return;
-  // Its receiver has ended it: the next look says how.
-  const Hold hold(*this);
-  traffic_.progress();
-}
-
 Endpoint::PairReport Endpoint::pair(int rank) {
   const Hold hold(*this);
   const PeerLink& link = traffic_.link(rank);
@@ -420,51 +376,6 @@ std::vector<PredictedPath> Endpoint::predict(const MessageBuffer& from, int peer
 
 void Endpoint::force_path(int rank, PairPath path) {
   traffic_.link(rank).path_in->store(static_cast<std::uint32_t>(path), std::memory_order_release);
-}
-
-bool Endpoint::is_closed() {
-  const Hold hold(*this);
-  return closed_;
-}
-
-std::string Endpoint::close(const Patience& patience) {
-  check_not_forked(owner_);
-  Posting what;
-  what.operation = CallKind::close;
-  what.peer = any_source;
-  what.group = std::make_shared<Group>();
-  std::vector<TransferPtr> given_up;  // Destroyed after the lock.
-  try {
-    if (!is_closed()) wait_until([&] { return closed_ || traffic_.is_quiet(); }, what, patience);
-  } catch (const Error&) {
-    // Out of time: said below.
-  } catch (...) {
-    leave(given_up);
-    throw;
-  }
-  return leave(given_up);
-}
-
-std::string Endpoint::leave(std::vector<TransferPtr>& given_up) {
-  Hold hold(*this);
-  std::string open;
-  if (closed_) return open;
-  closed_ = true;  // Nothing starts any more.
-  given_up = traffic_.pending_sends();
-  for (const TransferPtr& each : given_up) {
-    wait_while_held(hold, *each);
-    if (each->done.load(std::memory_order_relaxed) || !traffic_.cancel(each)) continue;
-    open += (open.empty() ? "closed before these were received: " : ", ") + each->text();
-    traffic_.end(*each, std::make_exception_ptr(Error(
-                            Errc::cancelled, each->text() + ": the communicator was closed")));
-  }
-  const auto error = [](const MessageTransfer& transfer) {
-    return std::make_exception_ptr(
-        Error(Errc::cancelled, transfer.text() + ": the communicator was closed"));
-  };
-  traffic_.drop_receives(error);
-  traffic_.leave();
-  return open;
 }
 
 ServiceThread::Sleep Endpoint::serve_once() {

@@ -12,11 +12,13 @@
 //      message needs this rank, 100 ms at a time: a rank that is stopped exactly between disarming
 //      the bell and waking delays it by that.
 //   4. A wait ends by what it waits for, by the loss of a rank that it needs, by its deadline, or
-//      by what its interrupt throws; it sleeps 50 ms at a time.
+//      by what its interrupt throws; it sleeps 50 ms at a time. One that withdraws a send ends
+//      after `patience_while_held` at the latest.
 //   5. What ended transfers kept is destroyed without the lock: it may call anything.
 //   6. In a child after fork() nothing is touched: calls throw, the destructor leaves all as it is.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -40,6 +42,8 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
   static constexpr double patience_at_end = 5;
+  /// Seconds for which who withdraws sends waits for devices of other ranks that read them.
+  static constexpr double patience_while_held = 1;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return segment_->shape().ranks; }
@@ -66,13 +70,15 @@ class Endpoint {
   void wait_for(const std::function<bool()>& is_over, const Posting& what,
                 const Patience& patience);
   /// Withdraws a transfer; false if it has ended, or a stream waits for its end. Its memory isn't
-  /// used any more: what another's device copies of it already is waited for.
+  /// used any more: what another's device copies of it already is waited for. False also if that
+  /// takes longer than `patience_while_held`: its process is stopped, and the transfer goes on.
   bool cancel(const TransferPtr& transfer);
   /// The oldest message that a receive would get; without `patience` only one that is there.
   std::optional<MessageStatus> probe(const Posting& message,
                                      const std::optional<Patience>& patience);
-  /// Cancels a transfer unless it has ended.
-  void withdraw(const TransferPtr& transfer);
+  /// Cancels a transfer unless it has ended, and sees that it has; whether it was cancelled. One
+  /// that goes on is logged.
+  bool withdraw(const TransferPtr& transfer);
   /// Errors: peer_lost if a rank of the group is lost; cancelled if the context was aborted;
   ///         unavailable once closed or after fork().
   void check(const Group& group, CallKind operation, std::uint64_t context);
@@ -87,8 +93,8 @@ class Endpoint {
   /// first rank knows that asks by this key.
   RankSet agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key);
 
-  /// Waits for own sends, then leaves. What is open when that ends early is
-  /// cancelled; says what it was.
+  /// Waits for own sends, then leaves. What is open when that ends early is cancelled, but for
+  /// what another's device reads as of cancel(); says what it was.
   std::string close(const Patience& patience);
   bool is_closed();
   /// How messages from another rank's memory of devices arrive here, and from this one's there.
@@ -119,7 +125,8 @@ class Endpoint {
   Polled poll_until(const Over& is_over, int rounds);
   MessageStatus end_call(const TransferPtr& transfer, const Posting& message,
                          const Patience& patience);
-  void wait_while_held(Hold& hold, const MessageTransfer& transfer);
+  void wait_while_held(Hold& hold, const MessageTransfer& transfer,
+                       std::chrono::steady_clock::time_point until);
   bool has_ended_for_caller(MessageTransfer& transfer);
   static MessageStatus result_of(const MessageTransfer& transfer);
   void leave_to_service() noexcept;

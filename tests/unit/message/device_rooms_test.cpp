@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <set>
 #include <vector>
 
 #include "base/random.h"
+#include "polled_backend.h"
 #include "unit/message/device_numbers.h"
 #include "unit/message/endpoints.h"
 
@@ -64,6 +68,37 @@ TEST(DeviceRooms, CollectivesOfManySizesLeaveTheDeviceToOthers) {
   });
   EXPECT_GT(port->room_bytes(0), 0u);
   EXPECT_LE(port->room_bytes(0), std::size_t{3} << 19);
+}
+
+// Freeing waits as cudaFree does, for as long as the device has anything to do.
+class SlowToFree : public PolledBackend {
+ public:
+  using PolledBackend::PolledBackend;
+  void deallocate(DeviceId device, std::byte* memory) noexcept override {
+    frees = true;
+    const auto limit = std::chrono::seconds(10);  // Who waits for it in vain ends all the same.
+    for (const auto begin = std::chrono::steady_clock::now();
+         is_busy && std::chrono::steady_clock::now() - begin < limit;)
+      std::this_thread::yield();
+    PolledBackend::deallocate(device, memory);
+  }
+  static inline std::atomic<bool> is_busy{true}, frees{false};
+};
+
+TEST(DeviceRooms, MessagesMoveOnWhileMemoryIsFreed) {
+  const auto port =
+      DevicePort::open(Machine::parse("emulated:1,memory=64MiB"), 0,
+                       [](const std::unique_ptr<Backend>& backend) -> std::unique_ptr<Backend> {
+                         return std::make_unique<SlowToFree>(backend->machine());
+                       });
+  Numbers own(port, 0, counted(1000, 1));
+  std::byte* const memory = port->allocate(0, 1000);
+  auto freeing = std::async(std::launch::async, [&] { port->deallocate(0, memory); });
+  while (!SlowToFree::frees) std::this_thread::yield();
+  EXPECT_EQ(own.content(), counted(1000, 1));
+  EXPECT_EQ(freeing.wait_for(std::chrono::seconds(0)), std::future_status::timeout)
+      << "reading waited for the end of freeing";
+  SlowToFree::is_busy = false;
 }
 
 }  // namespace

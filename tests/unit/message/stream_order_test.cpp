@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <string>
 #include <thread>
@@ -175,6 +176,73 @@ TEST(StreamOrder, WhoWithdrawsWhatAnotherProcessCopiesLeavesTheLockToOthers) {
     comm.send(its, 1, 2, enough);
   });
   EXPECT_EQ(states, (std::vector<int>{0, 0}));
+}
+
+// Sends 1000 numbers to a process that is stopped while its device still reads them; then `run`s.
+void send_to_stopped(const std::function<void(CommunicatorCore& comm, const TransferPtr& sent,
+                                              Numbers& numbers)>& run) {
+  const std::string address = file_address();
+  const auto states = as_processes(2, [&](int rank) {
+    const auto port = emulated("emulated:2,memory=1MiB,peer=20KB/s");
+    CommunicatorCore comm = joined(address, rank);
+    Numbers numbers(port, static_cast<DeviceId>(rank), counted(1000, rank));
+    double process = getpid();
+    const MessageBuffer its{Layout::contiguous(1, ElementType::float64),
+                            reinterpret_cast<std::byte*>(&process)};
+    if (rank == 1) {
+      const auto order = std::make_shared<StreamOrder>(port, 1, port->open_stream(1));
+      comm.send(its, 0, 1, enough);
+      comm.receive(numbers.place(), 0, 0, enough, order);
+      raise(SIGSTOP);
+      return;
+    }
+    comm.receive(its, 1, 1, enough);
+    // Whoever waits for it in vain ends when it goes on after all.
+    std::promise<void> over;
+    const auto guard = std::async(std::launch::async, [&, ended = over.get_future()] {
+      ended.wait_for(std::chrono::seconds(10));
+      kill(static_cast<pid_t>(process), SIGCONT);
+    });
+    run(comm, comm.start_send(numbers.place(), 1, 0, std::make_shared<int>(0)), numbers);
+    over.set_value();
+  });
+  EXPECT_EQ(states, (std::vector<int>{0, 0}));
+}
+
+// Until the message is the stopped process's own.
+void await_hold(const CommunicatorCore& comm, const TransferPtr& sent) {
+  const Patience brief{0.3, {}};
+  expect(code_of([&] { comm.endpoint().wait(sent, brief); }) == Errc::deadline, "it was received");
+}
+
+TEST(StreamOrder, WhoWithdrawsFromAStoppedProcessWaitsNoLongerThanItMay) {
+  send_to_stopped([](const CommunicatorCore& comm, const TransferPtr& sent, Numbers&) {
+    static std::string said;
+    set_log_sink([](LogLevel, std::string_view message) { said += message; });
+    await_hold(comm, sent);
+    const auto begin = std::chrono::steady_clock::now();
+    expect(!comm.endpoint().cancel(sent), "what is still read was withdrawn");
+    expect(!comm.endpoint().withdraw(sent), "what is still read was withdrawn");
+    expect(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8), "it took longer");
+    expect(!sent->done && sent->keep, "its memory was given back");
+    expect(said.find("send to rank 1, tag 0") != std::string::npos, "nothing was said");
+  });
+}
+
+TEST(StreamOrder, WhatAStoppedProcessReadsOutlivesItsCommunicator) {
+  send_to_stopped([](CommunicatorCore& comm, const TransferPtr& sent, Numbers&) {
+    set_log_sink([](LogLevel, std::string_view) {});
+    await_hold(comm, sent);
+    const std::weak_ptr<void> memory = sent->keep;
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string said = comm.endpoint().close({0, {}});
+    expect(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8), "it took longer");
+    expect(said.find("send to rank 1, tag 0") != std::string::npos, said.c_str());
+    const Patience brief{0.01, {}};
+    expect(code_of([&] { comm.endpoint().wait(sent, brief); }) == Errc::deadline, "it has ended");
+    const CommunicatorCore last = std::move(comm);  // Ends here.
+    expect(!memory.expired(), "its memory was given back");
+  });
 }
 
 TEST(StreamOrder, WhatAStreamWaitsForHasArrivedOnceItsCommunicatorIsClosed) {
