@@ -25,6 +25,10 @@ void resident_memory(const Settings& settings);
 /// Products and Cholesky on this host beside OpenBLAS: --n --tile --repeat --devices.
 void host_gemm(const Settings& settings);
 void host_potrf(const Settings& settings);
+/// Tasks that divide on cores: --run overhead (percent over fine tiles alone: --n --tile --block),
+/// tail (linalg's Cholesky by coarse tiles: --n --tile) or tasks (ns of a fine task: --blocks along
+/// an edge); --devices --repeat.
+void division(const Settings& settings);
 /// By the virtual clock: --operation gemm|potrf --run devices-N|out-of-core|idgraf-600MB --machine,
 /// or --run rate-N with --n --tile --memory --h2d --trace, for any machine and matrix.
 void simulated(const Settings& settings);

@@ -46,6 +46,12 @@ class Division {
 /// Adds the fine tasks of a task with these arguments; none: it isn't divided.
 using Divide = std::function<void(const Arguments& arguments, Division& division)>;
 
+/// When fine tasks run in place of a codelet's cpu variant.
+enum class Divided : std::uint8_t {
+  if_idle,  ///< Where cores are idle, which take part.
+  always,   ///< Also on one core alone, one after the other: results don't depend on the load.
+};
+
 /// Lets tasks of the codelet be divided. Call it before the first submission, when `cpu` and
 /// `access` are set. Fine tasks may divide in turn.
 ///
@@ -56,6 +62,6 @@ using Divide = std::function<void(const Arguments& arguments, Division& division
 /// tasks that haven't started by then, or when the task is cancelled, don't run.
 ///
 /// Errors:  invalid_argument if the codelet has no cpu variant, or one that submits or detaches.
-void set_division(Codelet& codelet, Divide divide);
+void set_division(Codelet& codelet, Divide divide, Divided when = Divided::if_idle);
 
 }  // namespace quadriga

@@ -31,7 +31,7 @@ struct Options {
   bool check_finite = false;
   /// GPUs may round float32 and complex64 factors of products to TF32; unset: the setting.
   std::optional<bool> allow_tf32 = std::nullopt;
-  /// Choose tiles as for one device or core; unset: the engine's option, else the setting.
+  /// Tiles are chosen as for one core, and kept whole; unset: the engine's, else the setting.
   std::optional<bool> reproducible = std::nullopt;
 };
 

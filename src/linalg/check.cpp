@@ -86,6 +86,10 @@ bool reproducible(const Engine& engine, const Options& options) {
                                options.reproducible ? options.reproducible : of_engine);
 }
 
+bool divides(const Engine& engine, const Options& options) {
+  return Config::global().flag("divide") && !reproducible(engine, options);
+}
+
 void check_finite(Engine& engine, const Options& options, std::string_view name,
                   const Matrix& matrix) {
   const bool pretends = engine.options().virtual_clock && !engine.options().compute;

@@ -24,6 +24,8 @@ void check_options(const Options& options);
 bool allow_tf32(const Options& options, DType dtype);
 /// Whether tiles are chosen as for a single device.
 bool reproducible(const Engine& engine, const Options& options);
+/// Whether kernels may compute on a finer grid on cores, see kernels/divisions.h.
+bool divides(const Engine& engine, const Options& options);
 /// With Options::check_finite; sources are checked when they are read.
 void check_finite(Engine& engine, const Options& options, std::string_view name,
                   const Matrix& matrix);

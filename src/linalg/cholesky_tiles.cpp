@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/cholesky_tiles.cpp: the tasks of a tiled Cholesky factorization, and filling its
 // tiles.
+#include "linalg/check.h"
 #include "linalg/cholesky.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/codelets.h"
 #include "linalg/resident.h"
 #include "linalg/view.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace quadriga::linalg {
@@ -19,7 +21,11 @@ constexpr Scalar minus_one{-1, 0};
 class Steps {
  public:
   Steps(Run& run, const Triangle& triangle, const Fill& fill, const DeviceGroup& group)
-      : run_(run), triangle_(triangle), fill_(fill), group_(group) {
+      : run_(run),
+        triangle_(triangle),
+        fill_(fill),
+        group_(group),
+        divides_(divides(run.engine(), run.options())) {
     const std::int64_t count = triangle.tiles->rows().count();
     if (fill_) filled_.resize(static_cast<std::size_t>(count * (count + 1) / 2));
   }
@@ -54,8 +60,20 @@ class Steps {
     triangle_.tiles->final(row, col);
   }
 
+  /// Whether cores may divide a step: those on the diagonal, on which all waits, and those of the
+  /// last columns, of which there are fewer at once. They are a third of the columns, and do 1/27
+  /// of the work: a finer grid, which may be slower, costs little. By the grid alone, so that the
+  /// bits don't depend on the number of cores.
+  bool fine(const Step& step) const {
+    constexpr std::int64_t few = 4;
+    const std::int64_t count = triangle_.tiles->rows().count();
+    if (!divides_) return false;
+    return step.kind == Step::Kind::potrf || count - step.k <= std::max(few, count / 3);
+  }
+
   void potrf(const Step& step, SubmitOptions where) {
-    const kernels::PotrfParams params{triangle_.tiles->rows().first(step.k), triangle_.uplo};
+    const kernels::PotrfParams params{triangle_.tiles->rows().first(step.k), triangle_.uplo,
+                                      fine(step)};
     run_.submit(kernels::potrf_codelet(dtype()),
                 {{triangle_.update(step.k, step.k, where), Access::update}}, params, where);
     final(step.k, step.k);
@@ -65,7 +83,10 @@ class Steps {
   void trsm(const Step& step, SubmitOptions where) {
     const kernels::TrsmParams params{one,
                                      triangle_.lower() ? kernels::Side::right : kernels::Side::left,
-                                     triangle_.uplo, Op::conjugate, kernels::Diag::non_unit};
+                                     triangle_.uplo,
+                                     Op::conjugate,
+                                     kernels::Diag::non_unit,
+                                     fine(step)};
     const Data diagonal = triangle_.read(step.k, step.k, where);
     run_.submit(kernels::trsm_codelet(dtype()),
                 {{diagonal}, {triangle_.update(step.i, step.k, where), Access::update}}, params,
@@ -74,8 +95,9 @@ class Steps {
   }
 
   void syrk(const Step& step, SubmitOptions where) {
-    const kernels::SyrkParams params{minus_one, one, triangle_.uplo,
-                                     triangle_.lower() ? Op::none : Op::conjugate};
+    const kernels::SyrkParams params{minus_one,      one,
+                                     triangle_.uplo, triangle_.lower() ? Op::none : Op::conjugate,
+                                     false,          fine(step)};
     const Data row = triangle_.read(step.i, step.k, where);
     run_.submit(kernels::herk_codelet(dtype()),
                 {{row}, {triangle_.update(step.i, step.i, where), Access::update}}, params, where);
@@ -83,8 +105,9 @@ class Steps {
 
   void gemm(const Step& step, SubmitOptions where) {
     const bool lower = triangle_.lower();
-    const kernels::GemmParams params{minus_one, one, lower ? Op::none : Op::conjugate,
-                                     lower ? Op::conjugate : Op::none};
+    const kernels::GemmParams params{
+        minus_one, one,       lower ? Op::none : Op::conjugate, lower ? Op::conjugate : Op::none,
+        false,     fine(step)};
     Data left = triangle_.read(step.i, step.k, where);
     Data right = triangle_.read(step.j, step.k, where);
     if (!lower) std::swap(left, right);
@@ -97,6 +120,7 @@ class Steps {
   const Triangle& triangle_;
   const Fill& fill_;
   const DeviceGroup& group_;
+  const bool divides_;
   std::vector<bool> filled_;
 };
 

@@ -91,8 +91,8 @@ TYPED_TEST(CudaKernels, ProductsWithAPartOfTheRightFactor) {
   using T = TypeParam;
   const auto a = Matrix<T>::random(70, 20, 1);
   const auto c = Matrix<T>::random(70, 33, 3);
-  const GemmParams plain{{-1, 0.5}, {0.5, 1}, Op::none, Op::none, false, 15};
-  const GemmParams turned{{-1, 0.5}, {0.5, 1}, Op::none, Op::conjugate, false, 15};
+  const GemmParams plain{{-1, 0.5}, {0.5, 1}, Op::none, Op::none, false, false, 15};
+  const GemmParams turned{{-1, 0.5}, {0.5, 1}, Op::none, Op::conjugate, false, false, 15};
   this->compare(gemm_codelet(dtype_of<T>), {a, Matrix<T>::random(41, 33, 2), c}, plain,
                 tolerance<T>(20));
   this->compare(gemm_codelet(dtype_of<T>), {a, Matrix<T>::random(33, 41, 2), c}, turned,

@@ -7,6 +7,7 @@
 #include "linalg/kernels/codelets.h"
 #include "linalg/kernels/cuda_variants.h"
 
+#include <quadriga/division.h>
 #include <quadriga/error.h>
 
 #include <array>
@@ -28,17 +29,20 @@ inline std::size_t type_index(DType type) {
 /// One codelet for each of the four types.
 class Family {
  public:
-  /// `body` is a generic callable: body.operator()<T>(arguments) is the CPU variant for type T.
+  /// `body` is a generic callable: body.operator()<T>(arguments) is the CPU variant for type T,
+  /// which runs unless `divide` adds fine tasks.
   template <class Body>
   Family(const std::string& name, std::initializer_list<Access> signature, Body body,
-         Cost (*cost)(const Arguments&)) {
+         Cost (*cost)(const Arguments&), Divide divide = {}) {
     use_one_blas_thread();
     add<float>(0, "s" + name, signature, body, cost);
     add<double>(1, "d" + name, signature, body, cost);
     add<std::complex<float>>(2, "c" + name, signature, body, cost);
     add<std::complex<double>>(3, "z" + name, signature, body, cost);
-    for (std::size_t i = 0; i < codelets_.size(); ++i)
+    for (std::size_t i = 0; i < codelets_.size(); ++i) {
       codelets_[i].cuda = cuda_variant(name, static_cast<DType>(i));
+      if (divide) set_division(codelets_[i], divide, Divided::always);
+    }
   }
   const Codelet& operator[](DType type) const { return codelets_[type_index(type)]; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/kernels/codelets.cpp: codelets of products, solves and Cholesky.
 #include "linalg/kernels/codelet_parts.h"
+#include "linalg/kernels/divisions.h"
 
 namespace quadriga::kernels {
 namespace {
@@ -83,7 +84,8 @@ void run_potrf(const Arguments& arguments) {
 const Codelet& gemm_codelet(DType type) {
   static const Family family(
       "gemm", {read, read, update},
-      []<class T>(const Arguments& a) { run_gemm<T>(a, a.param<GemmParams>().beta); }, gemm_cost);
+      []<class T>(const Arguments& a) { run_gemm<T>(a, a.param<GemmParams>().beta); }, gemm_cost,
+      divide_gemm);
   return family[type];
 }
 
@@ -97,7 +99,8 @@ const Codelet& gemm_write_codelet(DType type) {
 const Codelet& syrk_codelet(DType type) {
   static const Family family(
       "syrk", {read, update},
-      []<class T>(const Arguments& a) { run_syrk<T>(a, a.param<SyrkParams>().beta); }, syrk_cost);
+      []<class T>(const Arguments& a) { run_syrk<T>(a, a.param<SyrkParams>().beta); }, syrk_cost,
+      divide_syrk);
   return family[type];
 }
 
@@ -115,7 +118,8 @@ const Codelet& syrk_write_codelet(DType type) {
 const Codelet& herk_codelet(DType type) {
   static const Family family(
       "herk", {read, update},
-      []<class T>(const Arguments& a) { run_herk<T>(a, a.param<SyrkParams>().beta); }, syrk_cost);
+      []<class T>(const Arguments& a) { run_herk<T>(a, a.param<SyrkParams>().beta); }, syrk_cost,
+      divide_herk);
   return family[type];
 }
 
@@ -132,13 +136,15 @@ const Codelet& herk_write_codelet(DType type) {
 
 const Codelet& trsm_codelet(DType type) {
   static const Family family(
-      "trsm", {read, update}, []<class T>(const Arguments& a) { run_trsm<T>(a); }, trsm_cost);
+      "trsm", {read, update}, []<class T>(const Arguments& a) { run_trsm<T>(a); }, trsm_cost,
+      divide_trsm);
   return family[type];
 }
 
 const Codelet& potrf_codelet(DType type) {
   static const Family family(
-      "potrf", {update}, []<class T>(const Arguments& a) { run_potrf<T>(a); }, potrf_cost);
+      "potrf", {update}, []<class T>(const Arguments& a) { run_potrf<T>(a); }, potrf_cost,
+      divide_potrf);
   return family[type];
 }
 

@@ -7,6 +7,10 @@
 // BLAS to one thread. Costs name kernels as machines/*.json do ("dgemm"): a product of m x k and
 // k x n has volume mnk, syrk and herk (both "dsyrk") n^2 k, a solve m^2 n or m n^2, potrf n^3. What
 // moves elements and hardly computes is charged as a small product, for no table lists it.
+//
+// With `fine`, cpu variants of gemm, syrk, herk, trsm and potrf compute on a finer grid, in which
+// idle cores take part (divisions.h). The bits may differ from those without, and depend on the
+// shapes alone.
 #pragma once
 
 #include "linalg/kernels/covariance.h"
@@ -24,6 +28,7 @@ struct GemmParams {
   Op op_a = Op::none;
   Op op_b = Op::none;
   bool allow_tf32 = false;  ///< A GPU may round float32 and complex64 factors to TF32.
+  bool fine = false;
   /// Where A's columns begin among the rows of op(B), of which it has as many or fewer; -1: it has
   /// as many.
   std::int32_t inner = -1;
@@ -35,6 +40,7 @@ struct SyrkParams {
   Uplo uplo = Uplo::lower;
   Op op = Op::none;
   bool allow_tf32 = false;  ///< As in GemmParams.
+  bool fine = false;
 };
 
 struct TrsmParams {
@@ -43,11 +49,13 @@ struct TrsmParams {
   Uplo uplo = Uplo::lower;
   Op op = Op::none;
   Diag diag = Diag::non_unit;
+  bool fine = false;
 };
 
 struct PotrfParams {
   std::int64_t first = 0;  ///< The tile's first row in the matrix; offset of a reported minor.
   Uplo uplo = Uplo::lower;
+  bool fine = false;
 };
 
 struct CopyParams {

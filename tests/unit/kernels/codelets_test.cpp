@@ -81,10 +81,10 @@ TYPED_TEST(Codelets, GemmTakesAPartOfTheRightFactor) {
                                          : KernelTile<const T>{all.column(5), 6, 4, all.ld};
     gemm(Op::none, op, T(1), a.input(), rows, T(1), expected.tile());
     run(gemm_codelet(dtype<T>), {view(a), view(b), view(c)},
-        GemmParams{{1, 0}, {1, 0}, Op::none, op, false, 5});
+        GemmParams{{1, 0}, {1, 0}, Op::none, op, false, false, 5});
     expect_same(c, expected);
     EXPECT_THROW(run(gemm_codelet(dtype<T>), {view(a), view(b), view(c)},
-                     GemmParams{{1, 0}, {1, 0}, Op::none, op, false, 7}),
+                     GemmParams{{1, 0}, {1, 0}, Op::none, op, false, false, 7}),
                  Error);
   }
 }
