@@ -31,7 +31,7 @@ constexpr std::array commands{
     Command{"kernels", kernel_times}, Command{"pack", message_packing},
     Command{"messages", messages},    Command{"exchange", exchange_plans},
     Command{"schedules", schedules},  Command{"device-messages", device_messages},
-    Command{"calibrate", calibrate},
+    Command{"calibrate", calibrate},  Command{"papers", papers},
 };
 
 void run(int count, char** words) {
