@@ -32,6 +32,10 @@ void division(const Settings& settings);
 /// By the virtual clock: --operation gemm|potrf --run devices-N|out-of-core|idgraf-600MB --machine,
 /// or --run rate-N with --n --tile --memory --h2d --trace, for any machine and matrix.
 void simulated(const Settings& settings);
+/// Products and Cholesky as papers ran them, by the virtual clock: --operation gemm|potrf --machine
+/// (a description) --n --tile --devices --cores --streams --policy, and --fine (order of the tiles)
+/// for tasks that cores divide.
+void papers(const Settings& settings);
 /// What default plans reach of the best of orders beside theirs, by the virtual clock: --operation
 /// gemm|potrf --run machines (drawn at random) or orders (on the machine, beside the line between
 /// powers of two) --count --seed --machine --devices (at most) --least --most (orders) --only.

@@ -32,6 +32,7 @@ constexpr std::array commands{
     Command{"messages", messages},    Command{"exchange", exchange_plans},
     Command{"schedules", schedules},  Command{"device-messages", device_messages},
     Command{"calibrate", calibrate},  Command{"division", division},
+    Command{"calibrate", calibrate},  Command{"papers", papers},
 };
 
 void run(int count, char** words) {

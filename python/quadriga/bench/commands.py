@@ -15,6 +15,7 @@ from rich.console import Console
 
 from ..errors import Error, Unavailable
 from . import formats, matrix, measure, table
+from .papers.command import papers
 from .rows import KEYS
 
 
@@ -180,3 +181,6 @@ def copies(**settings: Any) -> None:
     run("copies", show=matrix.show, **settings)
     if settings["output"]:
         print(f"{settings['output']}: written", file=sys.stderr)
+
+
+bench.add_command(papers)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/bench/papers/command.py: `quadriga bench papers` on the command line.
+"""The command that redoes the papers' figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from ...beside import target_of, write_beside
+from ...errors import Error, Unavailable
+from .. import program
+from .experiments import EXPERIMENTS, POLICIES
+from .page import page
+from .running import Row, run
+
+
+def _show(rows: list[Row]) -> None:
+    table = Table(box=None)
+    for name in ("figure", "line", "x", *POLICIES):
+        table.add_column(name, justify="left" if name in ("figure", "line") else "right")
+    found: dict[tuple[str, str, float], dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault((row["figure"], row["line"], row["x"]), {})[row["policy"]] = row
+    for (figure, line, x), by_policy in found.items():
+        values = [f"{by_policy[policy]['value']:,.4g}" for policy in POLICIES]
+        table.add_row(figure, line, f"{x:g}", *values)
+    Console().print(table)
+
+
+@click.command()
+@click.option("--figure", "figures", multiple=True, type=click.Choice(list(EXPERIMENTS)),
+              help="Only this figure or table; may be given several times.")  # fmt: skip
+@click.option("--quick", is_flag=True, help="Fewer and smaller runs: some seconds in all.")
+@click.option("--page", "to", type=click.Path(dir_okay=False, path_type=Path),
+              help="Write an HTML page of plots beside the papers' numbers.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per run, a line each.")
+def papers(figures: tuple[str, ...], quick: bool, to: Path | None, as_json: bool) -> None:
+    """Redo figures of other systems' papers by the virtual clock, by three policies.
+
+    Machines are described in machines/papers, which names what is assumed.
+    """
+    rows: list[Row] = []
+    try:
+        if to is not None:
+            target_of(to)
+        with Console(stderr=True).status("papers...") as status:
+            for row in run(figures, quick, status.update):
+                rows.append(row)
+                if as_json:
+                    print(json.dumps(row), flush=True)
+        if to is not None:
+            write_beside(to, page(rows, program.package() / "machines" / "papers"))
+    except Error as error:
+        print(f"quadriga bench: {error}", file=sys.stderr)
+        sys.exit(3 if isinstance(error, Unavailable) else 1)
+    if not as_json:
+        _show(rows)
+    if to is not None:
+        print(f"{to}: written", file=sys.stderr)

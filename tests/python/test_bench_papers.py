@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_bench_papers.py: figures of papers, redone on descriptions of their machines.
+"""What `quadriga bench papers` simulates and shows."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from quadriga.bench import program
+from quadriga.bench.papers.command import papers
+from quadriga.bench.papers.experiments import EXPERIMENTS, POLICIES
+from quadriga.bench.papers.published import PUBLISHED
+
+pytestmark = pytest.mark.skipif(not program.built(program.OURS), reason="QUADRIGA_BENCH is off")
+
+
+def _rows(*words):
+    outcome = CliRunner().invoke(papers, [*words, "--quick", "--json"])
+    assert outcome.exit_code == 0, outcome.output
+    return [json.loads(line) for line in outcome.stdout.splitlines()]
+
+
+def _simulated(**words):
+    machine = program.package() / "machines" / "papers" / "bunsen.json"
+    given = {"machine": machine, "operation": "potrf", "n": 8192} | words
+    flat = [part for key, value in given.items() for part in (f"--{key}", value)]
+    (row,) = program.run(program.OURS, "papers", *flat)
+    return row
+
+
+def test_one_gpu_moves_what_must_cross_once_and_computes_at_the_rate_that_is_stated():
+    rows = _rows("--figure", "lima-7", "--figure", "lima-I")
+    assert [row["policy"] for row in rows[::3]] == [*POLICIES, *POLICIES]
+    alone = [row for row in rows if row["x"] == 1]
+    assert {row["host_bytes"] for row in alone} == {4 * 8192**2 * 8}
+    for row in alone:
+        least, most = (2, 2) if row["figure"] == "lima-I" else (0.95 * 309, 309)
+        assert least <= row["value"] <= most
+
+
+def test_divided_tasks_are_faster_than_flat_ones_where_tiles_are_large():
+    flat, divided = (_simulated(tile=1024, fine=fine)["value"] for fine in (0, 128))
+    assert divided > 1.5 * flat
+
+
+def test_kernels_without_a_time_on_gpus_run_on_cores():
+    # One tile: its factorization is all there is, at 10 GFLOP/s of a core.
+    assert _simulated(n=1024, tile=1024)["value"] == pytest.approx(10, rel=0.01)
+    assert _simulated(n=1024, tile=1024)["host_bytes"] == 0
+
+
+def test_numbers_of_the_papers_belong_to_figures_that_are_redone():
+    assert {each.figure for each in PUBLISHED} <= set(EXPERIMENTS)
+
+
+def test_the_page_shows_a_plot_and_the_papers_numbers(tmp_path):
+    pytest.importorskip("matplotlib")
+    page = tmp_path / "papers.html"
+    outcome = CliRunner().invoke(papers, ["--figure", "lima-6", "--quick", "--page", str(page)])
+    assert outcome.exit_code == 0, outcome.output
+    text = page.read_text()
+    assert text.count("<svg") == 1 and "states no number" in text
+    assert "DPOTRF runs on cores only" in text, "what the descriptions assume"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ({"tile": 1000, "fine": 192}, "--fine 192: doesn't divide --tile 1000"),
+        ({"tile": 1024, "fine": 128, "cores": 0}, "has no cores"),
+        ({"tile": 9000}, "--n is less than a tile of 9000"),
+        ({"operation": "qr"}, "expected gemm or potrf"),
+    ],
+)
+def test_what_is_wrong_is_named(words, said):
+    with pytest.raises(ValueError, match=said):
+        _simulated(**words)
