@@ -74,6 +74,8 @@ bool Crew::help() {
   if (!has_tasks()) return false;
   bool helped = false;
   while (Run* const run = join()) {
+    // Nobody was woken for what became ready while this core looked for work.
+    if (ready_.load(std::memory_order_relaxed) > 1) hooks_.added();
     helped = work(*run) || helped;
     run->helpers.fetch_sub(1, std::memory_order_release);
   }

@@ -11,7 +11,8 @@
 //   2. Run::lock guards all else of a run. A fine task is waiting, ready, taken or ended; it is
 //      ready once, when its last predecessor has ended.
 //   3. `ready_` counts the ready fine tasks of all runs; it grows before `added` is called, so an
-//      idle core that looks at it before it sleeps misses none (event_count.h).
+//      idle core that looks at it before it sleeps misses none (event_count.h). A core that comes
+//      to help calls `added` if there is more than it takes, as searching cores keep others asleep.
 //   4. No lock is held while a fine task runs, so a fine task may divide in turn.
 #pragma once
 

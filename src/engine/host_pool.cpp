@@ -111,8 +111,9 @@ void HostPool::loop(Worker& self) {
     if (!task) task = find(self);
     if (task) {
       task = run(self, *task);
-    } else if (crew_.help()) {
-      continue;
+    } else if (crew_.has_tasks()) {
+      settle(self);  // Fine tasks may take long, and submitters wait for slots.
+      crew_.help();
     } else if (queues_.stopping()) {
       break;
     } else {
@@ -214,14 +215,13 @@ void HostPool::run_detached(Task& task, const Arguments& arguments) {
 void HostPool::kept(Task& task, std::uint64_t, std::exception_ptr error) {
   if (error) fail(task, std::move(error));
   if (!leave(task)) return;
-  std::unique_lock lock(guest_lock_, std::defer_lock);
-  Worker* self = own();
-  if (!self) {
-    lock.lock();
-    self = workers_.back().get();
-  }
-  if (Task* const next = finish(*self, task)) push(*self, *next);
-  graph_.flush(self->free);
+  Worker keeper;  // Of this call alone.
+  keeper.index = workers_.back()->index;
+  Worker* const worker = own();
+  Worker& self = worker ? *worker : keeper;
+  if (Task* const next = finish(self, task)) push(self, *next);
+  graph_.flush(self.free);
+  kept_.fetch_add(keeper.ended.load(std::memory_order_relaxed), std::memory_order_release);
   waiters_.signal();
 }
 

@@ -5,7 +5,8 @@
 // Invariants
 //   1. A ready task is in exactly one place: in `queues_`, or blocked in `commuting_`.
 //   2. A worker's counters and free slots are its own; guest_lock_ guards the guest's (those of
-//      submitters that execute tasks while the window is full).
+//      submitters that execute tasks while the window is full). Threads that keep promises have
+//      none of these: what the guest runs may wait for them.
 //   3. A detached task counts its promise among its children (task_life.h).
 //   4. Fine tasks of divided tasks are in `crew_` only; a worker takes them when it finds no task.
 //   5. Waiters are signalled when workers run out of work, and when a promise is fulfilled.
@@ -116,6 +117,7 @@ class HostPool final : public Executor {
   std::string device_name_;
   std::vector<std::unique_ptr<Worker>> workers_;  ///< The last one is the guest.
   SpinLock guest_lock_;
+  std::atomic<std::uint64_t> kept_{0};  ///< Tasks that threads ended which are no workers.
 
   WorkerQueues queues_;
   Crew crew_;

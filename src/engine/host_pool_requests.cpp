@@ -61,7 +61,7 @@ void HostPool::end_hold(Task& hold, std::span<Datum* const> written,
 }
 
 std::uint64_t HostPool::ended() const {
-  std::uint64_t sum = 0;
+  std::uint64_t sum = kept_.load(std::memory_order_acquire);
   for (const auto& worker : workers_) sum += worker->ended.load(std::memory_order_acquire);
   return sum;
 }

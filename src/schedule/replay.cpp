@@ -114,6 +114,7 @@ void Replay::make_scheduler(const Json& line) {
   const auto kernel_streams = line[1].get<std::vector<std::vector<StreamId>>>();
   MemoryOptions memory;
   memory.spill_bytes = options_[4].get<std::size_t>();
+  if (options_.size() > 6 && options_[6].get<bool>()) machine_.nodes.clear();
   const auto policy = options_[1].get<std::string>();
   const auto seed = options_[2].get<std::uint64_t>();
   const int most_rounds = options_[3].get<int>();
@@ -261,8 +262,9 @@ void Replay::take(const Json& line) {
                        line[3].get<std::size_t>(), line[4].get<StreamId>(), line[5].get<StreamId>(),
                        line[6].get<std::vector<StreamId>>()});
     SpaceResources& space = spaces_.back();
-    space.is_file = space.device < machine_.devices.size() &&
-                    machine_.devices[space.device].kind == DeviceKind::file;
+    if (space.device >= machine_.devices.size()) return;
+    space.is_file = machine_.devices[space.device].kind == DeviceKind::file;
+    space.node = machine_.devices[space.device].node;
   } else if (kind == "kernel_streams") {
     make_scheduler(line);
   } else if (kind == "codelet") {

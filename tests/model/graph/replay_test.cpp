@@ -2,6 +2,10 @@
 // tests/model/graph/replay_test.cpp: what a scheduler decided in a run, on threads or by the
 // virtual clock, well or beside faults, follows from its log alone.
 #include <fmt/format.h>
+#include <quadriga/engine.h>
+
+#include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "base/random.h"
@@ -69,6 +73,57 @@ TEST(ReplayLogTest, FindsAnEventThatIsMissing) {
   ASSERT_NE(begin, std::string::npos);
   log.erase(begin, log.find('\n', begin) + 1 - begin);
   EXPECT_NE(replay_text(log).difference, "");
+}
+
+/// Two devices, each near a node of the host; the other node is farther than the other device.
+Machine two_nodes() {
+  Machine machine =
+      Machine::parse("emulated:2,memory=256KiB,h2d=10GB/s,d2h=10GB/s,peer=3GB/s,latency=0");
+  machine.kernels["unit"]["emulated"][1] = 1e-6;
+  machine.nodes = {{.index = 0, .memory_bytes = 1 << 30}, {.index = 1, .memory_bytes = 1 << 29}};
+  const int between = static_cast<int>(machine.links.size());
+  machine.links.push_back({.name = "between", .bytes_per_second = 1e9});
+  for (Device& device : machine.devices) {
+    device.node = device.space == 1 ? 0 : 1;
+    for (const bool is_in : {false, true}) {
+      Route far = is_in ? *machine.route(host_space, device.space)
+                        : *machine.route(device.space, host_space);
+      far.links.push_back(between);
+      far.node = 1 - device.node;
+      machine.routes.push_back(far);
+    }
+  }
+  return machine;
+}
+
+TEST(ReplayLogTest, KnowsOnWhichNodesOfTheHostBuffersLie) {
+  Codelet fill{.name = "fill", .access = {Access::write}, .cpu = [](const Arguments&) {}};
+  fill.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
+  Codelet look = fill;
+  look.access = {Access::read};
+  for (const std::string& spill : {std::string(), testing::TempDir() + "spill-of-replay"}) {
+    const std::string log = logged_run([&] {
+      EngineOptions options;
+      options.machine = two_nodes();
+      options.virtual_clock = true;
+      options.host_memory = 1 << 20;
+      options.spill = spill;
+      Engine engine(std::move(options));
+      std::vector<Data> data;
+      for (int i = 0; i < 8; ++i) {  // More than a device holds.
+        data.push_back(engine.temporary(8192, 1, DType::float64));
+        engine.submit(fill, {{data.back(), Access::write}}, {.device = 1});
+      }
+      for (const Data& each : data) {
+        engine.submit(look, {{each, Access::read}}, {.device = 1});
+        engine.submit(look, {{each, Access::read}}, {.device = 0});
+      }
+      engine.wait(60);
+    });
+    const ReplayResult result = replay_text(log);
+    EXPECT_EQ(result.difference, "") << spill;
+    EXPECT_GT(result.instructions, 0u);
+  }
 }
 
 TEST(ReplayLogTest, RefusesWhatIsNoLog) {

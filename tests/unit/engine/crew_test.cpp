@@ -86,9 +86,10 @@ class CrewTest : public testing::Test {
 
   Graph graph_{16};
   std::atomic<bool> cancelled_{false};
+  std::atomic<int> added_{0};
   Crew crew_{graph_,
              {.divides = [] { return true; },
-              .added = [] {},
+              .added = [this] { ++added_; },
               .is_cancelled = [this](const Task*) { return cancelled_.load(); }}};
 
  private:
@@ -108,6 +109,29 @@ TEST_F(CrewTest, AThreadAloneRunsAll) {
   divide_at_random(3, 50);
   EXPECT_FALSE(crew_.has_tasks());
   EXPECT_FALSE(crew_.help());
+}
+
+/// One that was searching when they became ready, so that nobody was woken.
+TEST_F(CrewTest, WhoHelpsCallsOthersWhileThereIsMore) {
+  std::atomic<int> begun = 0;
+  std::atomic<bool> goes_on = false;
+  const Codelet fine{.name = "fine", .access = {Access::read}, .cpu = [&](const Arguments&) {
+                       ++begun;
+                       while (!goes_on) std::this_thread::yield();
+                     }};
+  Tile tile(64);
+  const std::array<Access, 1> access{Access::update};
+  const std::array<View, 1> whole{View{tile.data(), 8, 8, 8, DType::float64}};
+  Subgraph graph("coarse", access, whole);
+  for (int i = 0; i < 3; ++i) graph.add(fine, whole, {});
+  std::thread owner([&] { crew_.run(graph); });
+  while (begun < 1) std::this_thread::yield();
+  const int by_owner = added_;
+  start_helpers(1);
+  while (begun < 2) std::this_thread::yield();
+  EXPECT_EQ(added_, by_owner + 1);
+  goes_on = true;
+  owner.join();
 }
 
 TEST_F(CrewTest, OfACancelledTaskNoneRuns) {

@@ -81,6 +81,38 @@ TEST_P(DetachedTest, SuccessorsSeeWhatWasWrittenFromOutside) {
   EXPECT_EQ(home(1), 111);
 }
 
+/// Who submits while the window is full runs tasks, of which one waits for the promise.
+TEST_P(DetachedTest, APromiseIsKeptWhileASubmitterRunsTheTaskThatWaits) {
+  if (GetParam() != Where::host) GTEST_SKIP() << "submitters run no tasks of devices";
+  make([](WrappedOptions& options) {
+    options.devices = "cpu:1";
+    options.window = 2;
+  });
+  std::atomic<bool> runs = false;
+  Codelet& busy = codelet(Access::update, [&](const Arguments&) {
+    runs = true;
+    while (runs) std::this_thread::yield();
+  });
+  Codelet& detaching = this->detaching();
+  const Data x = tile(1), y = tile(), z = tile();
+  Codelet& waiting = codelet(Access::read, [&](const Arguments&) {
+    engine().wait(engine().submit(detaching, {{x, Access::update}}), patience);
+  });
+  waiting.submits = true;
+  engine().submit(busy, {{y, Access::update}});
+  while (!runs) std::this_thread::yield();
+  engine().submit(waiting, {{z, Access::read}});
+  std::thread keeper = this->keeper(1, [](const Promise& promise, double* place) {
+    *place = 2;
+    promise.set_value();
+  });
+  engine().submit(codelet(Access::read, [](const Arguments&) {}), {{z, Access::read}});
+  runs = false;
+  EXPECT_EQ(failure_of([&] { wait(); }), "nothing was thrown");
+  keeper.join();
+  EXPECT_EQ(home(0), 2);
+}
+
 TEST_P(DetachedTest, MayEndBeforeItsBody) {
   Codelet& early = host_codelet("early", {Access::write}, [](const Arguments& arguments) {
     first(arguments) = 5;

@@ -65,6 +65,39 @@ TEST_P(DivisionTest, ByTheSettingNoTaskIsDivided) {
   EXPECT_EQ(home(0), 5);
 }
 
+TEST_P(DivisionTest, CoresThatRunFineTasksKeepNoSlots) {
+  if (!divides()) GTEST_SKIP() << "only the host's cores divide";
+  make([](WrappedOptions& options) {
+    options.devices = "cpu:2";
+    options.window = 2;
+  });
+  std::atomic<int> begun = 0;
+  std::atomic<int> whole = 0;
+  std::atomic<bool> runs = false, open = false, late = false;
+  const auto await = [&](const auto& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!condition() && !late) late = std::chrono::steady_clock::now() > end;
+  };
+  Codelet& fine = codelet(Access::update, [&](const Arguments&) {
+    ++begun;
+    await([&] { return open.load(); });
+  });
+  // It ends when the other core has begun to divide, and its core runs a fine task then.
+  Codelet& before = codelet(Access::update, [&](const Arguments&) {
+    runs = true;
+    await([&] { return begun > 0; });
+  });
+  const Data x = tile(), y = tile();
+  engine().submit(before, {{x, Access::update}});
+  await([&] { return runs.load(); });
+  engine().submit(by_elements(fine, whole), {{y, Access::update}});
+  await([&] { return begun > 1; });
+  engine().submit(codelet(Access::update, [](const Arguments&) {}), {{x, Access::update}});
+  EXPECT_FALSE(late) << "the slot of the task that had ended was free";
+  open = true;
+  wait();
+}
+
 TEST_P(DivisionTest, SeveralCoresRunFineTasksOfOneTask) {
   if (!divides()) GTEST_SKIP() << "only the host's cores divide";
   std::atomic<int> begun = 0;
