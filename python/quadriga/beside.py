@@ -30,7 +30,9 @@ def target_of(path: str | os.PathLike[str]) -> Path:
         if target.is_dir():
             raise IoError(f"{path}: is a folder; expected a file")
         if target.exists() and not target.is_file():
-            raise IoError(f"{path}: is not a regular file, which could be replaced")
+            raise IoError(
+                f"{path}: is not a regular file; expected one, which is replaced, or a new name"
+            )
         if not target.parent.is_dir():
             raise IoError(f"{path}: can't write there: the folder {target.parent} is missing")
     except IoError:

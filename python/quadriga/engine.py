@@ -28,7 +28,7 @@ from .errors import InvalidArgument, InvalidType, Unavailable
 from .foreign import DeviceArray, device_of, seen
 from .future import Future
 from .given import Result
-from .layout import layout_of, layout_of_new
+from .layout import layout_of, layout_of_new, layout_on_device
 from .machine import Device, Machine, core_of
 from .place import Place, Retired
 from .record import Record
@@ -169,7 +169,8 @@ class Engine:
         ----------
         array : ndarray, or array of CuPy, PyTorch or another library
             Of any shape and any type without Python objects; if it isn't contiguous, it has one
-            dimension, or two with contiguous rows or columns. It isn't copied: tasks on the
+            dimension, or two with contiguous rows or columns. It may run backwards, as x[::-1]; no
+            body for GPUs takes that. It isn't copied: tasks on the
             device where it lies use it in place, after the work queued on its owner's stream.
         resident : bool
             Replicas on devices outlive `wait`, so that later tasks copy less. The program then
@@ -203,7 +204,7 @@ class Engine:
         if isinstance(found, np.ndarray):
             layout = layout_of(found)
             size = (layout.rows, layout.cols, layout.ld, layout.core_dtype)
-            core = self.core.add(found.ctypes.data, *size, resident)
+            core = self.core.add(layout.start_of(found), *size, resident)
             place = Place(
                 core, layout, found, self._retired, array, found.flags.writeable, resident
             )
@@ -211,7 +212,7 @@ class Engine:
             self._forget_retired()  # after it: what is registered again stays where it is
             return Data(self, place)
         self._forget_retired()
-        layout = layout_of(found.shadow)
+        layout = layout_on_device(found.shadow)
         size = (layout.rows, layout.cols, layout.ld, layout.core_dtype)
         device = device_of(self.core, found)
         if device is None:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -34,6 +34,8 @@ class Layout:
         As the engine counts: in elements, or in bytes for types it doesn't know.
     ld_axis : int or None
         The axis whose stride is the leading dimension; the other strides never change.
+    turned : tuple of int
+        Axes along which the array runs backwards through the tile.
     """
 
     shape: tuple[int, ...]
@@ -43,6 +45,7 @@ class Layout:
     cols: int
     ld: int
     ld_axis: int | None
+    turned: tuple[int, ...] = ()
 
     @property
     def core_dtype(self) -> _core.DType:
@@ -51,7 +54,7 @@ class Layout:
     def view(self, address: int, ld: int, writable: bool) -> Array:
         """The array at another address with another leading dimension."""
         unit = self.dtype.itemsize if self.dtype in _TYPES else 1
-        strides = list(self.strides)
+        strides = [abs(each) for each in self.strides] if self.turned else list(self.strides)
         if self.ld_axis is not None:
             strides[self.ld_axis] = ld * unit
         if prod(self.shape) == 0:
@@ -60,7 +63,15 @@ class Layout:
             return empty
         span = ((self.cols - 1) * ld + self.rows) * unit
         memory = _core.memory(address, span, writable)
-        return np.ndarray(self.shape, self.dtype, memory, 0, tuple(strides))
+        tile: Array = np.ndarray(self.shape, self.dtype, memory, 0, tuple(strides))
+        return np.flip(tile, self.turned) if self.turned else tile
+
+    def start_of(self, array: Array) -> int:
+        """Where the tile of an array begins: at its last element if it runs backwards."""
+        address = address_of(array)
+        for axis in self.turned:
+            address += (self.shape[axis] - 1) * self.strides[axis]
+        return address
 
 
 def _flat(array: Array, scale: int) -> Layout:
@@ -95,10 +106,24 @@ def layout_of(array: Array) -> Layout:
     return known
 
 
+def layout_on_device(shadow: Array) -> Layout:
+    """The same of an array on a device, by one on the host that looks like it."""
+    layout = layout_of(shadow)
+    if layout.turned:
+        raise InvalidArgument(
+            f"an array on a device with strides {layout.strides} runs backwards; expected one that "
+            "doesn't, such as its copy"
+        )
+    return layout
+
+
 def _layout_of(array: Array) -> Layout:
     item = array.dtype.itemsize
     scale = 1 if array.dtype in _TYPES else item
     _need_plain(array.dtype)
+    if array.size > 1 and min(array.strides) < 0:
+        turned = tuple(axis for axis, each in enumerate(array.strides) if each < 0)
+        return replace(_layout_of(np.flip(array, turned)), strides=array.strides, turned=turned)
     if array.size <= 1 or array.flags.c_contiguous or array.flags.f_contiguous:
         if array.ndim == 2 and array.size > 1:
             return _matrix(array, scale)
@@ -112,16 +137,8 @@ def _layout_of(array: Array) -> Layout:
             return layout
     raise InvalidArgument(
         f"an array of shape {array.shape} with strides {array.strides} can't be used in place: "
-        f"{_expected_of(array)}; or pass numpy.ascontiguousarray(a) and keep it"
+        "expected contiguous rows or columns; or pass numpy.ascontiguousarray(a) and keep it"
     )
-
-
-def _expected_of(array: Array) -> str:
-    """What to register instead."""
-    if min(array.strides) < 0:
-        turned = ", ".join("::-1" if each < 0 else ":" for each in array.strides)
-        return f"it runs backwards; pass the array that it turns, and take x[{turned}] in the body"
-    return "expected contiguous rows or columns"
 
 
 def _matrix(array: Array, scale: int) -> Layout:

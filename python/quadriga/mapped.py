@@ -22,11 +22,11 @@ _watched: dict[int, tuple[weakref.ref[mmap.mmap], str]] = {}  # by address; with
 def watch(given: Any) -> Any:
     """Returns the array; from here on `failure` tells of its mapped file if that is truncated."""
     array, file = given, None
-    while array is not None and not isinstance(array, mmap.mmap):
+    while isinstance(array, (np.ndarray, memoryview)):
         if isinstance(array, np.memmap):
             file = array.filename
-        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
-    if array is None or array.closed or len(array) == 0:
+        array = array.obj if isinstance(array, memoryview) else array.base
+    if not isinstance(array, mmap.mmap) or array.closed or len(array) == 0:
         return given
     address = np.frombuffer(array, np.uint8).ctypes.data
     if address in _watched:

@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any
 
 from . import _core
-from .layout import Array, Layout, address_of
+from .layout import Array, Layout
 
 #: Data that nobody holds any more, and the arrays that they still may be written to.
 Retired = deque[tuple[_core.Data, Any]]
@@ -42,7 +42,7 @@ class Place:
         self.given: Any = array if given is None else given
         self.writable = writable
         self.resident = resident
-        self.address = address_of(array) if array is not None else None
+        self.address = layout.start_of(array) if array is not None else None
         self.frozen: Array | None = None  # its view for those who read it, once there was one
         self._retired = retired
 

@@ -13,7 +13,7 @@ from . import _core
 from .codelets import Codelet
 from .cuda_source import CudaSource
 from .data import Operand
-from .errors import Cancelled, InvalidType
+from .errors import Cancelled, InvalidArgument, InvalidType
 from .failures import Failures
 from .given import Given, Promised, Result, holds_futures
 from .layout import Layout
@@ -134,6 +134,12 @@ class Record(_Members):
     def prepare_for_cuda(self) -> None:
         """What needs Python, or fails, before an engine with CUDA devices gets the task."""
         codelet = self.codelet
+        for number, place in enumerate(self.places):
+            if place.layout.turned:
+                raise InvalidArgument(
+                    f"operand {number} of codelet '{codelet.name}' runs backwards, as x[::-1]; "
+                    "expected one that doesn't, as a GPU may run it; or make it host_only=True"
+                )
         if isinstance(codelet.cuda, CudaSource):
             if self.given is not None:
                 return  # its values come too late for a launch: the body runs on the host

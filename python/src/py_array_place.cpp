@@ -89,7 +89,7 @@ void watch_mapped(nb::handle array) {
   nb::object keeper = nb::borrow(array);
   do {
     nb::object next = nb::getattr(keeper, "base", nb::handle());
-    if (!next.is_valid()) break;
+    if (!next.is_valid() || next.is(keeper)) break;
     if (next.is_none()) return;
     keeper = std::move(next);
   } while (keeper.type().is(array.type()));

@@ -50,9 +50,13 @@ PyDevices make(const std::string& devices) {
 
 std::uintptr_t allocate(const PyDevices& self, DeviceId device, std::size_t bytes) {
   const GilReleased released;
-  require(device < self.port->machine().devices.size(), "there is no such device");
+  const std::size_t count = self.port->machine().devices.size();
+  require(device < count,
+          "device " + std::to_string(device) + "; expected 0 to " + std::to_string(count - 1));
   std::byte* const made = self.port->allocate(device, bytes);
-  if (!made) fail(Errc::too_large, "the device has not so much memory left");
+  if (!made)
+    fail(Errc::too_large, "device " + std::to_string(device) + " has no " + std::to_string(bytes) +
+                              " bytes of memory left");
   return reinterpret_cast<std::uintptr_t>(made);
 }
 

@@ -34,10 +34,11 @@ bool is_cancelled(const std::exception_ptr& error) {
 std::exception_ptr fault_of(const MessageTask& task, const message::MessageStatus& status) {
   const std::size_t wanted = task.places.front().bytes();
   if (task.sends() || status.bytes == wanted) return nullptr;
-  return std::make_exception_ptr(Error(
-      Errc::invalid_argument,
-      fmt::format("{}: the message has {} bytes and the data {}; a task's receive fills its data",
-                  task.name, status.bytes, wanted)));
+  return std::make_exception_ptr(
+      Error(Errc::invalid_argument, fmt::format("{}: the message has {} bytes and the data {}; "
+                                                "expected as many, for a task's receive fills "
+                                                "its data",
+                                                task.name, status.bytes, wanted)));
 }
 
 }  // namespace

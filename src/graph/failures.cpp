@@ -68,6 +68,25 @@ std::uint64_t lacking_in(const std::exception_ptr& error) {
   }
 }
 
+/// Of a task that didn't run, where the first failure was forgotten: which operand it lacks.
+std::string unknown_cause(const Task& task) {
+  for (int i = 0; i < task.operand_count; ++i) {
+    const OperandSlot& slot = task.operands[i];
+    if (slot.access == Access::write) continue;
+    if (const std::uint64_t id = slot.datum->failed_by.load(std::memory_order_relaxed))
+      return fmt::format(
+          "task {}, which should have written its operand {}, failed; so many have "
+          "failed since that it isn't known why",
+          id, i);
+    if (slot.datum->poisoned.load())
+      return fmt::format(
+          "its operand {} has no content, as the task that should have written it "
+          "failed",
+          i);
+  }
+  return "a task that it follows failed";
+}
+
 }  // namespace
 
 void Failures::record(Task& task, std::exception_ptr error, const std::string& device) {
@@ -80,8 +99,7 @@ void Failures::record(Task& task, std::exception_ptr error, const std::string& d
   if (consequence) {
     cause = first_of(task, lacking);
     error = std::make_exception_ptr(
-        Error(Errc::cancelled,
-              who + " did not run: " + (cause ? *cause : "an operand's producer failed")));
+        Error(Errc::cancelled, who + " did not run: " + (cause ? *cause : unknown_cause(task))));
   } else {
     cause = std::make_shared<const std::string>(text_of(who, error));
   }

@@ -137,7 +137,7 @@ FactorFile FactorFile::create(const std::string& path, const FactorHeader& heade
   std::error_code missing;
   const fs::file_status there = fs::status(file.path_, missing);
   if (fs::exists(there) && !fs::is_regular_file(there))
-    file.refuse("is not a regular file, which could be replaced");
+    file.refuse("is not a regular file; expected one, which is replaced, or a new name");
   std::string beside;
   file.descriptor_ = make_beside(file.path_, beside);
   if (file.descriptor_ < 0) file.failed("making a file beside it");

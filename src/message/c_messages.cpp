@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/message/c_messages.cpp: message_c.h on the communicator for C++.
+#include <fmt/format.h>
 #include <quadriga/error.h>
 #include <quadriga/message.h>
 #include <quadriga/message_c.h>
@@ -91,7 +92,7 @@ std::int64_t collective(const quadriga_communicator* comm, message::CallKind kin
 
 Layout elements(const void* data, std::int64_t count, const quadriga_layout* of) {
   require(of != nullptr, "the layout is NULL");
-  require(count >= 0, "the number of elements is negative");
+  require(count >= 0, fmt::format("the number of elements is {}; expected 0 or more", count));
   require(data != nullptr || count == 0, "the address is NULL");
   const Layout& layout = of->layout;
   if (count == 1) return layout;
@@ -131,20 +132,25 @@ const Layout& one(const quadriga_layout* of) {
 }
 
 std::span<const std::int64_t> numbers(const std::int64_t* first, std::int64_t count) {
-  require(count >= 0 && (first != nullptr || count == 0), "an array of numbers is NULL");
+  require(count >= 0 && (first != nullptr || count == 0),
+          fmt::format("an array of {} numbers{}; expected 0 or more, at an address", count,
+                      first ? "" : " is NULL"));
   return {first, static_cast<std::size_t>(count)};
 }
 
 ReduceOperation known(quadriga_operation operation) {
   const int number = static_cast<int>(operation);
-  require(number >= 0 && number < message::reduce_operations, "there is no such operation");
+  require(number >= 0 && number < message::reduce_operations,
+          fmt::format("operation {}; expected 0 to {}", number, message::reduce_operations - 1));
   return static_cast<ReduceOperation>(number);
 }
 
 // A part for each rank; nothing on ranks where it doesn't count.
 std::int64_t of_all(const Communicator& comm, std::int64_t count, bool counts = true) {
   require(count >= 0 && count <= std::numeric_limits<std::int64_t>::max() / comm.size(),
-          "the number of elements is negative, or too large");
+          fmt::format(
+              "{} elements for each of {} ranks; expected 0 or more, and fewer than 2^63 in all",
+              count, comm.size()));
   return counts ? count * comm.size() : 0;
 }
 

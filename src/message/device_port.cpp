@@ -61,7 +61,8 @@ Machine machine_of(int ordinal) {
   Machine all = Machine::parse("cuda");
   const auto wanted = static_cast<std::size_t>(ordinal);
   if (ordinal < 0 || wanted >= all.devices.size())
-    fail(Errc::unavailable, fmt::format("there is no CUDA device {}", ordinal));
+    fail(Errc::unavailable, fmt::format("there is no CUDA device {}; this machine has {}", ordinal,
+                                        all.devices.size()));
   Machine one;
   one.name = all.name;
   one.kernels = all.kernels;

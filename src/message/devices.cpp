@@ -44,13 +44,16 @@ Devices::Devices(const std::string& devices) : port_(port_for(devices)) {}
 int Devices::count() const noexcept { return static_cast<int>(port_->machine().devices.size()); }
 
 DeviceMemory Devices::memory(int device, std::optional<std::uintptr_t> stream) const {
-  require(device >= 0 && device < count(), "Devices: there is no such device");
+  require(device >= 0 && device < count(), "Devices: device " + std::to_string(device) +
+                                               "; expected 0 to " + std::to_string(count() - 1));
   return {port_, static_cast<std::uint16_t>(device), stream};
 }
 
 void* Devices::allocate(int device, std::size_t bytes) const {
   void* const made = port_->allocate(memory(device, {}).device, bytes);
-  if (!made) fail(Errc::too_large, "Devices: the device has not so much memory left");
+  if (!made)
+    fail(Errc::too_large, "Devices: device " + std::to_string(device) + " has no " +
+                              std::to_string(bytes) + " bytes of memory left");
   return made;
 }
 

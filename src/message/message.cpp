@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/message/message.cpp: the public communicator, on the library's own.
+#include <fmt/format.h>
 #include <quadriga/message.h>
 
 #include <chrono>
@@ -246,7 +247,8 @@ Communicator join(const std::string& address, int rank, int size, std::string_vi
 }
 
 std::vector<Communicator> local(int ranks, Seconds deadline) {
-  require(ranks >= 1 && ranks <= most_ranks, "local: expected 1 to 256 ranks");
+  require(ranks >= 1 && ranks <= most_ranks,
+          fmt::format("local: {} ranks; expected 1 to {}", ranks, most_ranks));
   std::vector<Communicator> all;
   for (auto& each : local_endpoints(ranks))
     all.push_back(communicator_of(std::move(each), deadline));

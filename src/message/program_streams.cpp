@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/message/program_streams.cpp: streams of the program beside a port's own: CUDA's, or those
 // that the port opens on emulated devices.
+#include <fmt/format.h>
 #include <quadriga/error.h>
 #include <quadriga/machine.h>
 
@@ -24,7 +25,8 @@ StreamId id_of(std::uintptr_t stream) { return static_cast<StreamId>(stream - fi
 
 std::uintptr_t DevicePort::open_stream(DeviceId device) {
   require(!is_cuda_, "open_stream: streams of CUDA devices are the program's own");
-  require(device < machine().devices.size(), "open_stream: there is no such device");
+  require(device < machine().devices.size(), fmt::format("open_stream: device {}; expected 0 to {}",
+                                                         device, machine().devices.size() - 1));
   const std::lock_guard lock(mutex_);
   const StreamId made = backend_->create_stream(device, StreamKind::compute);
   reached_.resize(made + 1);
@@ -63,7 +65,8 @@ StreamMark DevicePort::mark(DeviceId device, std::uintptr_t stream) {
   const std::lock_guard lock(mutex_);
   const StreamId id = id_of(stream);
   require(std::ranges::count(program_streams_, id) == 1,
-          "the stream is none of the devices that have the array");
+          "the stream isn't one of the devices that have the array; expected one of their "
+          "open_stream()");
   return {nullptr, {id, issued_[id]}};
 }
 

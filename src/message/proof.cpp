@@ -2,6 +2,7 @@
 // src/message/proof.cpp: SipHash, nonces, and tokens as text.
 #include "message/proof.h"
 
+#include <fmt/format.h>
 #include <quadriga/error.h>
 #include <sys/random.h>
 
@@ -97,10 +98,14 @@ Nonce random_nonce() {
 
 Token parse_token(std::string_view text) {
   Token token;
-  require(text.size() == 2 * token.size(), "join: a token has 32 hexadecimal digits");
+  require(
+      text.size() == 2 * token.size(),
+      fmt::format("join: a token of {} characters; expected 32 hexadecimal digits", text.size()));
   for (std::size_t i = 0; i < token.size(); ++i) {
     const int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
-    require(high >= 0 && low >= 0, "join: a token has 32 hexadecimal digits");
+    require(high >= 0 && low >= 0,
+            fmt::format("join: a token has '{}' at {}; expected 32 hexadecimal digits",
+                        text.substr(2 * i, 2), 2 * i));
     token[i] = static_cast<std::byte>(high * 16 + low);
   }
   return token;

@@ -7,6 +7,17 @@
 #include <utility>
 
 namespace quadriga {
+namespace {
+
+void require_sizes(const std::string& name, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
+  if (rows < 0 || cols < 0 || ld < rows)
+    fail(Errc::invalid_argument, "field '" + name + "' has " + std::to_string(rows) + " rows, " +
+                                     std::to_string(cols) + " columns and ld " +
+                                     std::to_string(ld) +
+                                     "; expected sizes of 0 or more, and ld of at least the rows");
+}
+
+}  // namespace
 
 std::string ChunkId::text() const {
   std::string text = std::to_string(number);
@@ -43,8 +54,8 @@ const View& Chunk::plain(std::string_view name, std::size_t element) const {
   const bool fits = view.dtype == DType::bytes ? bytes_of(view) % element == 0 : own == element;
   if (!fits)
     fail(Errc::invalid_argument, "field '" + std::string(name) + "' has elements of " +
-                                     std::to_string(own) + " bytes, asked for as " +
-                                     std::to_string(element));
+                                     std::to_string(own) + " bytes; expected " +
+                                     std::to_string(element) + ", those of the type asked for");
   if (view.cols > 1 && view.ld != view.rows)
     fail(Errc::invalid_argument,
          "field '" + std::string(name) + "' has columns that lie apart; use its view");
@@ -52,7 +63,7 @@ const View& Chunk::plain(std::string_view name, std::size_t element) const {
 }
 
 View Chunk::add(std::string name, std::int64_t rows, std::int64_t cols, DType dtype) {
-  require(rows >= 0 && cols >= 0, "field '" + name + "': sizes must not be negative");
+  require_sizes(name, rows, cols, std::max<std::int64_t>(rows, 0));
   View view{nullptr, rows, cols, std::max<std::int64_t>(rows, 1), dtype};
   const std::size_t size = std::max<std::size_t>(bytes_of(view), 1);
   std::shared_ptr<std::byte[]> keeper =
@@ -65,8 +76,7 @@ View Chunk::add(std::string name, std::int64_t rows, std::int64_t cols, DType dt
 void Chunk::lend(std::string name, const View& view, std::shared_ptr<void> keeper) {
   if (find(name))
     fail(Errc::invalid_argument, "chunk " + id_.text() + " has a field '" + name + "' already");
-  require(view.rows >= 0 && view.cols >= 0 && view.ld >= view.rows,
-          "field '" + name + "': sizes must not be negative, nor ld less than the rows");
+  require_sizes(name, view.rows, view.cols, view.ld);
   fields_.push_back({std::move(name), view, std::move(keeper)});
 }
 

@@ -24,7 +24,9 @@ FieldUses constant(std::string name, const View& value) {
 
 FieldUses reduces(std::string name, std::function<FieldShape(const Chunk&)> shape,
                   StreamReduction reduction) {
-  require(shape && reduction.combine, "result '" + name + "' needs a shape, and a way to combine");
+  require(shape != nullptr, "result '" + name + "' has no shape; expected a function of a chunk");
+  require(reduction.combine != nullptr,
+          "result '" + name + "' has no function `combine`; expected one that adds two parts");
   FieldUse use{std::move(name), Access::update, std::move(shape)};
   use.reduction = std::make_shared<const StreamReduction>(std::move(reduction));
   return {std::move(use)};
@@ -52,12 +54,17 @@ struct Pipeline::Impl {
   }
 
   void check_options() const {
-    require(options.look_ahead >= 1, "look_ahead must be at least 1");
-    require(options.most_on_device >= 0 && options.most_on_link >= 0 && options.most_in_all >= 0 &&
-                options.threads >= 0,
-            "most_on_device, most_on_link, most_in_all and threads must not be negative");
+    const auto expect = [](const char* name, long value, long least) {
+      require(value >= least, std::string(name) + " is " + std::to_string(value) +
+                                  "; expected at least " + std::to_string(least));
+    };
+    expect("look_ahead", options.look_ahead, 1);
+    expect("most_on_device", options.most_on_device, 0);
+    expect("most_on_link", options.most_on_link, 0);
+    expect("most_in_all", options.most_in_all, 0);
+    expect("threads", options.threads, 0);
     require(!options.engine || options.devices.empty(),
-            "a pipeline takes devices or an engine, not both");
+            "a pipeline got devices, and an engine too; expected one of them");
   }
 
   Engine& engine() { return options.engine ? *options.engine : *own; }
@@ -100,8 +107,8 @@ Pipeline::~Pipeline() = default;
 Pipeline::Pipeline(Pipeline&&) noexcept = default;
 
 Pipeline& Pipeline::source(Source next) {
-  require(next != nullptr, "the source must be callable");
-  require(!impl_->source, "the pipeline has a source already");
+  require(next != nullptr, "the source is empty; expected a function that returns chunks");
+  require(!impl_->source, "the pipeline has a source already; expected source() once");
   impl_->source = std::move(next);
   return *this;
 }
@@ -158,7 +165,7 @@ Pipeline& Pipeline::filter(Predicate keep, std::string name, StageMode mode) {
 }
 
 Pipeline& Pipeline::flat_map(Split split, std::string memory, std::string name) {
-  require(split != nullptr, "stage '" + name + "' needs a function of a chunk");
+  require(split != nullptr, "stage '" + name + "' is empty; expected a function of a chunk");
   Stage stage;
   stage.kind = StageKind::flat_map;
   stage.name = std::move(name);
@@ -169,7 +176,8 @@ Pipeline& Pipeline::flat_map(Split split, std::string memory, std::string name) 
 }
 
 Pipeline& Pipeline::takes(std::string_view stage, Seconds seconds) {
-  require(seconds != nullptr, "takes() needs seconds, or a function of a chunk");
+  require(seconds != nullptr, "takes() of '" + std::string(stage) +
+                                  "' is empty; expected seconds, or a function of a chunk");
   require(!impl_->flow_, "what stages take is stated before the run begins");
   bool is_known = stage == "source";
   if (is_known) impl_->flow_options.source_seconds = seconds;

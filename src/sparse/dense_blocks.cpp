@@ -2,6 +2,8 @@
 // src/sparse/dense_blocks.cpp: rows in ascending order are merged, others sorted.
 #include "sparse/dense_blocks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -59,7 +61,7 @@ void with_types(const CsrView& a, int dense_rows, Work work) {
   const auto with_size = [&]<class Index>(Index index) {
     if (dense_rows == 2) return work(index, std::integral_constant<int, 2>{});
     if (dense_rows == 3) return work(index, std::integral_constant<int, 3>{});
-    require(dense_rows == 4, "dense blocks have 2 to 4 rows");
+    require(dense_rows == 4, fmt::format("dense blocks of {} rows; expected 2 to 4", dense_rows));
     return work(index, std::integral_constant<int, 4>{});
   };
   if (a.index_bytes == 4)

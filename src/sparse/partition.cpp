@@ -23,11 +23,12 @@ void check_offsets(const CsrView& a) {
   require(a.index_bytes == 4 || a.index_bytes == 8,
           fmt::format("indices of {} bytes; expected 4 or 8", a.index_bytes));
   require(a.dtype <= DType::complex128,
-          "sparse matrices are float32, float64, complex64 or complex128, not bytes");
+          "a sparse matrix of bytes; expected float32, float64, complex64 or complex128");
   require(a.rows >= 0 && a.cols >= 0 && a.elements >= 0,
-          fmt::format("a matrix of {} x {} with {} elements: sizes must not be negative", a.rows,
+          fmt::format("a matrix of {} x {} with {} elements; expected sizes of 0 or more", a.rows,
                       a.cols, a.elements));
-  require(a.offsets != nullptr || a.rows == 0, "a matrix needs offsets of its rows");
+  require(a.offsets != nullptr || a.rows == 0,
+          fmt::format("the offsets of a matrix are null; expected {} of them", a.rows + 1));
   if (a.rows == 0) return;
   const Indices offsets(a.offsets, a.index_bytes);
   require(offsets[0] == 0, fmt::format("the first offset is {}; expected 0", offsets[0]));

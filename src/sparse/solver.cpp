@@ -17,8 +17,11 @@ namespace {
 void check_vectors(const SolverContent& content, const void* in, const void* out,
                    std::int64_t columns) {
   require(columns >= 1, fmt::format("{} columns; expected 1 or more", columns));
-  require(content.rows() == 0 || (in && out), "vectors need memory");
-  require(in != out || content.rows() == 0, "a vector can't be input and result at once");
+  require(content.rows() == 0 || (in && out),
+          fmt::format("the vectors {} are null; expected {} rows of {} columns",
+                      in ? "for the result" : "to multiply or solve for", content.rows(), columns));
+  require(in != out || content.rows() == 0,
+          "the result has the input's address; expected memory of its own");
   require(!content.engine().options().virtual_clock || content.engine().options().compute,
           "an engine that doesn't compute knows no residuals");
 }

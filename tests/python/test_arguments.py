@@ -61,13 +61,6 @@ def test_devices_are_numbers_or_names(engine, device):
         engine.submit(increment, engine.data(np.zeros(3)).update(), device=device)
 
 
-def test_arrays_that_run_backwards_say_what_to_register(engine):
-    with pytest.raises(quadriga.InvalidArgument, match=r"backwards.*take x\[::-1\] in the body"):
-        engine.data(np.arange(5.0)[::-1])
-    with pytest.raises(quadriga.InvalidArgument, match=r"take x\[:, ::-1\] .*ascontiguousarray"):
-        engine.data(np.zeros((3, 4))[:, ::-1])
-
-
 def test_numbers_of_numpy_are_numbers(engine):
     place = engine.temporary(np.int64(3))
     assert place.shape == (3,)

@@ -11,6 +11,7 @@ from arrays_of_tests import OnDevice, Pool
 
 import quadriga
 from quadriga import _core, foreign, linalg
+from quadriga.layout import layout_on_device
 
 RNG = np.random.default_rng(7)
 
@@ -239,6 +240,8 @@ def test_interfaces_are_read_as_they_say():
     reversed_rows = foreign.seen(OnDevice(np.zeros((3, 4))[::-1]))
     assert not reversed_rows.is_contiguous
     assert len(reversed_rows.span) == 3 * 4 * 8
+    with pytest.raises(quadriga.InvalidArgument, match="on a device .* runs backwards"):
+        layout_on_device(reversed_rows.shadow)
     assert foreign.seen(OnDevice(np.zeros((3, 4), order="F"))).is_contiguous
     masked = OnDevice(np.zeros(3))
     masked.__cuda_array_interface__["mask"] = masked

@@ -66,7 +66,7 @@ class TestArrays:
             assert found.result() == array.ctypes.data
 
     def test_strides_that_no_tile_has_are_refused(self, engine):
-        for array in (np.zeros((4, 6))[::2, ::2], np.zeros(5)[::-1], np.zeros((2, 2))[:, ::-1]):
+        for array in (np.zeros((4, 6))[::2, ::2], np.zeros((4, 6))[::-2, ::2]):
             with pytest.raises(quadriga.InvalidArgument, match="ascontiguousarray"):
                 engine.data(array)
 

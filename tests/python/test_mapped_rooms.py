@@ -58,6 +58,12 @@ def test_a_sparse_matrix(tmp_path, kind, part):
         sparse.gmres(matrix, np.ones(COUNT), devices="cpu:2")
 
 
+@pytest.mark.parametrize("kind", ["lil", "dok", "dia", "coo", "bsr"])
+def test_sparse_formats_that_hold_other_things_than_arrays(kind):
+    scipy = pytest.importorskip("scipy.sparse")
+    assert sparse.cg(scipy.eye_array(3, format=kind), np.ones(3))[0].tolist() == [1, 1, 1]
+
+
 def test_vectors_of_sparse_systems(tmp_path):
     solver = sparse.Solver(sparse.poisson((COUNT,)), devices="emulated:2,memory=8MiB")
     for name, use in {

@@ -18,7 +18,7 @@ from ..data import Operand
 from ..errors import InvalidArgument, InvalidType
 from ..given import Result
 from ..host_arrays import empty_of, from_buffers
-from ..layout import Layout, address_of, layout_of, layout_of_new
+from ..layout import Layout, layout_of, layout_of_new
 from ..place import Place
 from ..record import Record
 from . import returned
@@ -298,8 +298,8 @@ class Front:
             if temporary:
                 chunk.sizes[name] = layout_of(value) if on_host else layout
                 chunk.kept[name] = value
-                address = address_of(value) if on_host else 0
                 layout = chunk.sizes[name]
+                address = layout.start_of(value) if on_host else 0
                 return (name, address, layout.rows, layout.cols, layout.ld, layout.core_dtype)
             if not on_host:
                 value = empty_of(self._buffers, layout.shape, layout.dtype)

@@ -101,16 +101,22 @@ bool positive(double value) { return std::isfinite(value) && value > 0; }
 
 std::vector<double> inverses(const CovarianceParams& params, int dimensions) {
   const std::vector<double>& scales = params.length_scale;
-  require(positive(params.variance), "covariance: the variance must be positive and finite");
+  require(
+      positive(params.variance),
+      fmt::format("covariance: variance is {}; expected a finite number above 0", params.variance));
   require(params.nugget == 0 || positive(params.nugget),
-          "covariance: the nugget must be at least 0 and finite");
+          fmt::format("covariance: nugget is {}; expected a finite number of at least 0",
+                      params.nugget));
   if (scales.size() != 1 && scales.size() != static_cast<std::size_t>(dimensions))
     fail(Errc::invalid_argument,
          fmt::format("covariance: {} length scales for points of {} dimensions; expected one, or "
                      "one for each dimension",
                      scales.size(), dimensions));
-  require(std::all_of(scales.begin(), scales.end(), positive),
-          "covariance: length scales must be positive and finite");
+  const auto wrong = std::find_if_not(scales.begin(), scales.end(), positive);
+  if (wrong != scales.end())
+    fail(Errc::invalid_argument,
+         fmt::format("covariance: length_scale[{}] is {}; expected a finite number above 0",
+                     wrong - scales.begin(), *wrong));
   std::vector<double> result(static_cast<std::size_t>(dimensions));
   for (std::size_t d = 0; d < result.size(); ++d)
     result[d] = 1 / scales[scales.size() == 1 ? 0 : d];

@@ -111,7 +111,8 @@ TEST(MessageDevices, WrongOnesAreNamed) {
             std::string::npos);
   const Devices devices(text);
   EXPECT_EQ(devices.count(), 2);
-  EXPECT_NE(error_of([&] { devices.allocate(2, 8); }).find("no such device"), std::string::npos);
+  EXPECT_NE(error_of([&] { devices.allocate(2, 8); }).find("device 2; expected 0 to 1"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { devices.allocate(0, 9 << 20); }).find("memory left"), std::string::npos);
 }
 
