@@ -21,6 +21,7 @@ from ..registered import settle
 from .distributed import Distributed, End, Storage
 from .matrices import Csr, as_csr, common_type, on_host
 from .ordering import Ordering, lost_seconds, reverse_cuthill_mckee, seconds_to_order
+from .overlap import counted, overlap_reached
 from .preconditioners import preconditioner_of
 from .refinement import Refined
 from .result import Result
@@ -278,12 +279,15 @@ class Solver:
         limit = -1 if maxiter is None else whole("maxiter", maxiter, 0, _MOST)
         end = End(_tolerance("rtol", rtol), _tolerance("atol", atol), limit)
         watch = None if callback is None else lambda x: callback(self._back(x))
+        plan = self.plan
+        before = counted(self.engine, plan)
         with self.engine.section("cg"):
             if self._refined is not None and right.size > 0:
                 found = self._refined.solve(right, x, end, watch, progress)
             else:
                 found = self._parts.iterate(right, x, end, x0 is None, watch, progress)
-            return self._result(self._back(x), found)
+            overlap = overlap_reached(before, counted(self.engine, plan)) if before else None
+            return self._result(self._back(x), found, plan, overlap)
 
     def estimate(self) -> list[dict[str, Any]]:
         """Predict a product for each way to exchange, by the rates of the machine's description.
@@ -370,7 +374,9 @@ class Solver:
         ordered = array if self._order is None else self._order.forth(array)
         return np.ascontiguousarray(ordered, self.dtype)
 
-    def _result(self, x: Array, found: dict[str, Any]) -> Result:
+    def _result(
+        self, x: Array, found: dict[str, Any], plan: dict[str, Any], overlap: float | None
+    ) -> Result:
         many = x.ndim == 2
         residuals = np.asarray(found["residuals"], float)
 
@@ -386,7 +392,8 @@ class Solver:
             condition=each("conditions"),
             residuals=residuals.reshape(-1, max(1, x.shape[1])) if many else residuals,
             seconds=found["seconds"],
-            setup_seconds=self.plan["seconds"],
+            setup_seconds=plan["seconds"],
+            overlap=overlap,
             precision=found.get("precision", str(self.dtype)),
         )
 
