@@ -3,6 +3,7 @@
 import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import click.testing
 import numpy as np
@@ -15,6 +16,7 @@ from quadriga.cli.main import cli
 from quadriga.errors import InvalidArgument, Unavailable
 from quadriga.sparse.matrices import as_csr
 from quadriga.sparse.ordering import lost_seconds, seconds_to_order
+from quadriga.sparse.overlap import overlap_reached
 
 P100 = "machines/p100x2.json"
 # Of Serena, SuiteSparse's matrix of the paper.
@@ -99,6 +101,32 @@ def test_what_does_not_fit_is_said_and_takes_no_less(tmp_path):
         assert plan["streamed_bytes"] == plan["streamed_seconds"] == 0
 
 
+def test_results_tell_the_overlap_that_was_reached():
+    a = band(60000)
+    ways = {}
+    with quadriga.Engine(f"machine={P100}") as engine:
+        for overlap in (False, True):
+            solver = sparse.Solver(
+                a, exchange="whole", overlap=overlap, recorded=False, engine=engine
+            )
+            ways[overlap] = solver.solve(np.ones(60000), maxiter=10).overlap
+    assert 0 <= ways[False] <= 1 and 0 <= ways[True] <= 1
+    for devices in ("cpu:2", "emulated:1"):
+        assert sparse.Solver(a, devices=devices).solve(np.ones(60000), maxiter=2).overlap is None
+
+
+def test_overlap_is_the_share_of_what_was_possible():
+    def devices(*seconds):
+        names = ("copying_seconds", "computing_seconds", "overlap_seconds")
+        return [SimpleNamespace(**dict(zip(names, each, strict=True))) for each in seconds]
+
+    before = devices((1, 1, 1), (0, 0, 0))
+    assert overlap_reached(before, devices((3, 5, 2), (4, 1, 0.5))) == 1.5 / 3
+    assert overlap_reached(before, devices((1, 5, 1), (0, 1, 0))) is None, "nothing was copied"
+    assert overlap_reached(before, devices((0, 0, 0), (0, 0, 0))) is None, "counters were reset"
+    assert overlap_reached([], []) is None
+
+
 def test_nothing_is_predicted_without_rates():
     with pytest.raises(Unavailable, match="rates 'flops' and 'bytes'"):
         sparse.Solver(band(100), devices="emulated:2").estimate()
@@ -121,6 +149,7 @@ def test_the_command_tells_what_is_predicted_and_reached(tmp_path):
     assert "whole vector by way of the host: up to 46.8 % by overlap" in shown.output
     assert "reached" in shown.output
     found = json.loads(click.testing.CliRunner().invoke(cli, [*words, "--json"]).stdout)
+    assert 0 <= found["overlap_reached"] <= 1
     assert [way["exchange"] for way in found["estimates"]] == ["halo", "halo", "whole", "whole"]
     assert found["overlap"]["in_turn_seconds"] > 0
 

@@ -212,6 +212,7 @@ def _tell(
     fields |= {key: getattr(result, key) for key in ("reason", "info", "iterations", "precision")}
     fields |= {key: np.asarray(getattr(result, key)).tolist() for key in ("residual", "tolerance")}
     fields |= {"setup_seconds": result.setup_seconds, "solve_seconds": result.seconds}
+    fields["overlap_reached"] = result.overlap
     fields["devices"] = [each.name for each in engine.machine.devices if not each.is_bare_host]
     fields |= told
     click.echo(json.dumps(fields | {"counters": engine.counters().as_dict()}))

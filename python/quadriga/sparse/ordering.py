@@ -13,10 +13,14 @@ import numpy.typing as npt
 from ..errors import InvalidArgument
 from ..machine import Machine
 from .matrices import Csr, need_scipy
+from .metis import partition
 
 Array = npt.NDArray[Any]
 #: Bytes that a core reads from memory for one element that isn't near the last.
 _CACHE_LINE = 64
+#: Of METIS, however many devices there are, so that results don't depend on these: more than a host
+#: has, and a power of two.
+_PARTS = 64
 #: The link that all routes from the host cross where descriptions know the rate of its memory.
 _HOST_MEMORY = "host-memory"
 
@@ -54,17 +58,48 @@ def reverse_cuthill_mckee(matrix: Csr, unknowns: int = 0) -> Ordering:
     Nodes of so many rows, if these are known, stay together. Cuthill and McKee, 1969; reversed as
     by George.
     """
-    from scipy.sparse import csgraph, csr_array
+    graph = _graph(matrix, unknowns)
+    from scipy.sparse import csgraph
 
+    return _of_nodes(csgraph.reverse_cuthill_mckee(graph, symmetric_mode=True), unknowns)
+
+
+def by_partition(matrix: Csr, unknowns: int = 0) -> Ordering:
+    """Rows by the parts of METIS that they are in, in their old order within each.
+
+    There are always as many parts, a power of two, and halves of their numbers are halves of the
+    graph: 2, 4 and so on consecutive ranges of equal bytes end where METIS cuts.
+    """
+    graph = _graph(matrix, unknowns)
+    weights = np.maximum(1, np.diff(graph.indptr))
+    graph.data = np.ones_like(graph.data, np.int8)
+    both = (graph + graph.T).tocoo()
+    is_edge = both.row != both.col
+    edges, nodes = both.col[is_edge], graph.shape[0]
+    counts = np.bincount(both.row[is_edge], minlength=nodes)
+    edges = edges[np.argsort(both.row[is_edge], kind="stable")]
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    parts = partition(offsets, edges, weights, min(_PARTS, 1 << max(0, nodes.bit_length() - 1)))
+    return _of_nodes(np.argsort(parts, kind="stable"), unknowns)
+
+
+def _graph(matrix: Csr, unknowns: int) -> Any:
+    """The pattern of a matrix, or of its blocks where nodes have several rows."""
     array = _as_array(matrix)
     if unknowns <= 1:
-        return Ordering(csgraph.reverse_cuthill_mckee(array, symmetric_mode=True))
+        return array
+    from scipy.sparse import csr_array
+
     nodes = matrix.shape[0] // unknowns
     blocks = array.tobsr(blocksize=(unknowns, unknowns))
-    graph = csr_array(
+    return csr_array(
         (np.ones(blocks.indices.size, np.int8), blocks.indices, blocks.indptr), (nodes, nodes)
     )
-    order = csgraph.reverse_cuthill_mckee(graph, symmetric_mode=True)
+
+
+def _of_nodes(order: Array, unknowns: int) -> Ordering:
+    if unknowns <= 1:
+        return Ordering(order)
     return Ordering((order[:, None] * unknowns + np.arange(unknowns, dtype=order.dtype)).ravel())
 
 

@@ -46,6 +46,10 @@ class Result:
         1,), or (iterations + 1, k) for k right-hand sides.
     seconds, setup_seconds : float
         Of this solve; of checking, partitioning and storing the matrix before.
+    overlap : float or None
+        The fraction of the possible overlap of copies and kernels that the devices reached during
+        the solve, 0 to 1; other work of the engine counts, too. None where nothing is copied while
+        devices compute: on cores, on one device that holds all, and in recorded iterations.
     precision : str
         What the iterations computed in: the name of the solver's type, or ``"mixed"``.
     """
@@ -59,6 +63,7 @@ class Result:
     residuals: npt.NDArray[np.float64]
     seconds: float
     setup_seconds: float
+    overlap: float | None
     precision: str
 
     @property

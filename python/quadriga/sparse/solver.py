@@ -21,7 +21,14 @@ from ..machine import Machine
 from ..registered import settle
 from .distributed import Distributed, End, Storage
 from .matrices import Csr, as_csr, common_type, on_host
-from .ordering import Ordering, lost_seconds, reverse_cuthill_mckee, seconds_to_order
+from .ordering import (
+    Ordering,
+    by_partition,
+    lost_seconds,
+    reverse_cuthill_mckee,
+    seconds_to_order,
+)
+from .overlap import counted, overlap_reached
 from .preconditioners import preconditioner_of
 from .refinement import Refined
 from .result import Result
@@ -30,6 +37,8 @@ Array = npt.NDArray[Any]
 _FORMATS = {"auto": 0, "csr": 1, "sell": 2, "blocks": 3}
 _EXCHANGES = {"auto": 0, "halo": 1, "whole": 2}
 _ROUTES = {"auto": 0, "direct": 1, "host": 2}
+_ORDERS = {"rcm": reverse_cuthill_mckee, "metis": by_partition}
+OrderingOf = Callable[[Csr, int], Ordering]
 _MOST = 2**62
 #: As many as a solver is taken to make, where nobody says: some hundred iterations of some solves.
 _PRODUCTS = 1000
@@ -70,13 +79,15 @@ class Solver:
         element; else ``"sell"`` on GPUs, ``"csr"`` elsewhere.
     parts : int, optional
         Parts of rows. Default: one per device or core, more if a device's memory requires it.
-    order : {None, "rcm", "auto"}
+    order : {None, "rcm", "metis", "auto"}
         ``"rcm"`` reorders rows and columns by reverse Cuthill-McKee, so that parts exchange less,
         and undoes this in results. It needs SciPy and some seconds for ten million elements, and
-        pays if the natural order has a large ``plan["halo_rows"]``. ``"auto"`` does so where the
-        machine's description predicts that a thousand products save more time than it takes, as
-        ``plan["ordered"]`` says; whether they do may depend on the number of devices, and with
-        it the rounding of results.
+        pays if the natural order has a large ``plan["halo_rows"]``. ``"metis"`` orders rows by a
+        partition of METIS's, whose parts exchange still less; it takes several times as long and
+        needs METIS's library. Neither depends on the number of devices. ``"auto"`` is ``"rcm"``
+        where the machine's description predicts that a thousand products save more time than it
+        takes, as ``plan["ordered"]`` says; that may depend on the number of devices, and with it
+        the rounding of results.
     recorded : bool, optional
         Whether several iterations run as one task per device, on GPUs as one graph that is
         recorded once and launched repeatedly; results are bitwise identical. It requires one part
@@ -110,6 +121,8 @@ class Solver:
         can't be. If `format` is ``"blocks"`` and n no multiple of 2 or 3.
     TooLarge
         If a part and its vectors don't fit together on any device.
+    Unavailable
+        If `order` needs a library that isn't installed.
 
     Examples
     --------
@@ -146,8 +159,8 @@ class Solver:
             raise InvalidArgument(f"method is {method!r}; expected 'cg'")
         layout = _number_of("format", format, _FORMATS)
         ways = _number_of("exchange", exchange, _EXCHANGES), _number_of("route", route, _ROUTES)
-        if order not in (None, "rcm", "auto"):
-            raise InvalidArgument(f"order is {order!r}; expected 'rcm', 'auto', or None")
+        if order not in (None, "auto", *_ORDERS):
+            raise InvalidArgument(f"order is {order!r}; expected 'rcm', 'metis', 'auto', or None")
         if precision not in (None, "mixed"):
             raise InvalidArgument(f"precision is {precision!r}; expected 'mixed' or None")
         matrix = as_csr(A, None if dtype is None else common_type(np.dtype(dtype)))
@@ -165,11 +178,13 @@ class Solver:
         self.shape = matrix.shape
         #: What it computes in.
         self.dtype = matrix.dtype
-        if order != "rcm":
+        if order not in _ORDERS:
             self._store(matrix, storage)
         # The levels of a given hierarchy have A's own order.
-        if order == "rcm" or (order == "auto" and not given.levels and self._may_gain(matrix)):
-            matrix, storage = self._reorder(matrix, storage, order == "auto")
+        if order in _ORDERS:
+            matrix, storage = self._reorder(matrix, storage, _ORDERS[order], False)
+        elif order == "auto" and not given.levels and self._may_gain(matrix):
+            matrix, storage = self._reorder(matrix, storage, reverse_cuthill_mckee, True)
         self._refined: Refined | None = None
         if precision is not None:
             diagonal = storage.precondition.diagonal
@@ -183,13 +198,15 @@ class Solver:
         lost = lost_seconds(self.plan) * _PRODUCTS
         return lost > 0 and lost > seconds_to_order(matrix, self.engine.machine)
 
-    def _reorder(self, matrix: Csr, storage: Storage, if_shorter: bool) -> tuple[Csr, Storage]:
-        """Store it by reverse Cuthill-McKee, unless that must be, and isn't, the shorter product.
+    def _reorder(
+        self, matrix: Csr, storage: Storage, ordering: OrderingOf, if_shorter: bool
+    ) -> tuple[Csr, Storage]:
+        """Store it in another order, unless that must be, and isn't, the shorter product.
 
         Returns what is stored.
         """
         given = storage.precondition
-        order = reverse_cuthill_mckee(matrix, given.unknowns)
+        order = ordering(matrix, given.unknowns)
         ordered = order.matrix(matrix), replace(storage, precondition=given.ordered(order.forth))
         before = self._parts if if_shorter else None
         self._store(*ordered)
@@ -282,12 +299,15 @@ class Solver:
         limit = -1 if maxiter is None else whole("maxiter", maxiter, 0, _MOST)
         end = End(_tolerance("rtol", rtol), _tolerance("atol", atol), limit)
         watch = None if callback is None else lambda x: callback(self._back(x))
+        plan = self.plan
+        before = counted(self.engine, plan)
         with self.engine.section("cg"):
             if self._refined is not None and right.size > 0:
                 found = self._refined.solve(right, x, end, watch, progress)
             else:
                 found = self._parts.iterate(right, x, end, x0 is None, watch, progress)
-            return self._result(self._back(x), found)
+            overlap = overlap_reached(before, counted(self.engine, plan)) if before else None
+            return self._result(self._back(x), found, plan, overlap)
 
     def estimate(self) -> list[dict[str, Any]]:
         """Predict a product for each way to exchange, by the rates of the machine's description.
@@ -375,7 +395,9 @@ class Solver:
         ordered = array if self._order is None else self._order.forth(array)
         return np.ascontiguousarray(ordered, self.dtype)
 
-    def _result(self, x: Array, found: dict[str, Any]) -> Result:
+    def _result(
+        self, x: Array, found: dict[str, Any], plan: dict[str, Any], overlap: float | None
+    ) -> Result:
         many = x.ndim == 2
         residuals = np.asarray(found["residuals"], float)
 
@@ -391,7 +413,8 @@ class Solver:
             condition=each("conditions"),
             residuals=residuals.reshape(-1, max(1, x.shape[1])) if many else residuals,
             seconds=found["seconds"],
-            setup_seconds=self.plan["seconds"],
+            setup_seconds=plan["seconds"],
+            overlap=overlap,
             precision=found.get("precision", str(self.dtype)),
         )
 
