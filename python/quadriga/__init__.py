@@ -23,6 +23,7 @@ from .counters import Counters, DeviceCounters, LinkCounters
 from .cuda_source import CudaSource
 from .data import Data, Operand
 from .defaults import configure, default_engine
+from .division import Division
 from .engine import Engine
 from .errors import (
     Cancelled,
@@ -66,6 +67,7 @@ __all__ = [
     "Deadline",
     "DeviceCounters",
     "DeviceLost",
+    "Division",
     "Engine",
     "Error",
     "Future",

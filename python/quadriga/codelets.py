@@ -98,6 +98,8 @@ class Codelet:
         The function; gets one NumPy view per operand. None: the codelet runs on CUDA devices only.
     cuda : CudaSource or callable or None
         The variant for CUDA devices.
+    divide : callable or None
+        How a task divides into fine ones.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class Codelet:
         cost: Cost | None = None,
         cuda: CudaSource | Callable[..., Any] | None = None,
         arrays: str | None = None,
+        divide: Callable[..., None] | None = None,
     ) -> None:
         listed = isinstance(access, Iterable) and not isinstance(access, str)
         if not listed or any(mode not in list(ACCESSES) for mode in access):
@@ -126,7 +129,8 @@ class Codelet:
         if cpu is not None:
             functools.update_wrapper(self, cpu, updated=())
         self._options: dict[str, Any] = {
-            "host_only": host_only, "submits": submits, "cost": cost, "cuda": cuda, "arrays": arrays
+            "host_only": host_only, "submits": submits, "cost": cost, "cuda": cuda,
+            "arrays": arrays, "divide": divide,
         }  # fmt: skip
         self.cpu = cpu
         self.access = tuple(access)
@@ -137,7 +141,14 @@ class Codelet:
         self.name = name or next(str(getattr(each, "__name__", each)) for each in named if each)
         if submits and self.cuda is not None:
             raise InvalidArgument(f"codelet '{self.name}': only bodies on the host submit tasks")
-        self.core = self._made(self.access, self._variant_of_cuda)
+        if divide is not None and not callable(divide):
+            raise InvalidType(f"divide is {divide!r}; expected a function that adds fine tasks")
+        if divide is not None and (submits or cpu is None):
+            raise InvalidArgument(
+                f"codelet '{self.name}': only a task with a body that submits no tasks divides"
+            )
+        self.divide = divide
+        self.core = self._made(self.access, self._variant_of_cuda, divide is not None)
         self._cores: dict[tuple[int, ...], _core.Codelet] = {}
 
     def core_without(self, places: tuple[int, ...]) -> _core.Codelet:
@@ -158,10 +169,10 @@ class Codelet:
                         "a task is submitted: give it a body, or the result() of the Future"
                     )
             access = [mode for i, mode in enumerate(self.access) if i not in places]
-            self._cores[places] = self._made(access, variant)
+            self._cores[places] = self._made(access, variant, divides=False)
         return self._cores[places]
 
-    def _made(self, access: Sequence[str], cuda: _core.CudaVariant) -> _core.Codelet:
+    def _made(self, access: Sequence[str], cuda: _core.CudaVariant, divides: bool) -> _core.Codelet:
         cost = self._options["cost"]
         return _core.Codelet(
             self.name,
@@ -171,6 +182,7 @@ class Codelet:
             (cost.kernel, cost.order, cost.volume) if cost else None,
             has_body=self.cpu is not None,
             cuda=cuda,
+            divides=divides,
         )
 
     def _variant(self) -> _core.CudaVariant:
@@ -226,6 +238,7 @@ def codelet(
     cost: Cost | None = None,
     cuda: CudaSource | Callable[..., Any] | None = None,
     arrays: str | None = None,
+    divide: Callable[..., None] | None = None,
 ) -> Callable[[Callable[..., Any]], Codelet]:
     """Make a codelet of a function on NumPy arrays and, optionally, a variant for CUDA devices.
 
@@ -249,6 +262,10 @@ def codelet(
     arrays : {"cupy", "torch"}, optional
         Library of the arrays that a callable for CUDA devices gets. Without `cuda` the function
         itself is that callable.
+    divide : callable, optional
+        How a task divides: gets a `Division`, then what the function gets, and adds fine tasks on
+        slices of the operands. Where cores of an engine on cores alone are idle, these run in
+        place of the function; what it returns is then None.
 
     Returns
     -------
@@ -299,4 +316,5 @@ def codelet(
         cost=cost,
         cuda=cuda,
         arrays=arrays,
+        divide=divide,
     )

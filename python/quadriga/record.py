@@ -13,6 +13,7 @@ from . import _core
 from .codelets import Codelet
 from .cuda_source import CudaSource
 from .data import Operand
+from .division import Division, FineTask
 from .errors import Cancelled, InvalidArgument, InvalidType
 from .failures import Failures
 from .given import Given, Promised, Result, holds_futures
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         exception: BaseException | None  # what its body raised
         started: bool
         withdrawn: Cancelled | None  # its future cancelled it before it started
+        division: Division | None  # its fine tasks, if it was divided
 
         def __init__(
             self,
@@ -148,6 +150,24 @@ class Record(_Members):
         elif codelet.arrays is not None:
             _ = codelet.arrays.module
 
+    def divide(self, places: tuple[tuple[int, int], ...]) -> Sequence[FineTask]:
+        """The fine tasks of this one where its operands are; called by the engine.
+
+        There are none where an operand isn't where its array is: that memory ends with the task.
+        """
+        if self.given is not None:
+            return []
+        tiles: list[tuple[Any, Layout, int, int]] = []
+        for place, access, (address, ld) in zip(self.places, self.access, places, strict=True):
+            if not place.is_at(address):
+                return []
+            tiles.append((place.view(address, ld, access), place.layout, address, ld))
+        self._start()
+        assert self.codelet.divide is not None
+        self.division = Division.of(self.codelet, tiles)
+        self.codelet.divide(self.division, *[tile[0] for tile in tiles], **self.parameters)
+        return self.division.tasks
+
     def run(self, places: tuple[tuple[int, int], ...]) -> int | None:
         """Call the body on the operands where they are; called by the engine, where C++
         doesn't call the body itself.
@@ -232,7 +252,9 @@ class Record(_Members):
         self._keep(held, tuple(places), [])
 
     def note_failure(self, exception: BaseException) -> None:
-        """Its body raised; called by C++, too."""
+        """Its body, or that of a fine task, raised; called by C++, too."""
+        if self.exception is not None:
+            return
         self.exception = exception
         if self.failures is not None:
             self.failures.note(self.number, exception)

@@ -21,23 +21,12 @@
 #include "body.h"
 #include "graph/failures.h"
 #include "one_blas_thread.h"
+#include "py_division.h"
 
 namespace quadriga::python {
 namespace {
 
 thread_local bool is_inside = false;
-
-/// Where the operands are: (address, leading dimension in elements) of each.
-nb::tuple places(const Arguments& arguments) {
-  nb::tuple all =
-      nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(arguments.operands.size())));
-  Py_ssize_t index = 0;
-  for (const View& view : arguments.operands) {
-    nb::tuple place = nb::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), view.ld);
-    PyTuple_SET_ITEM(all.ptr(), index++, place.release().ptr());
-  }
-  return all;
-}
 
 /// Ends the body as its record says: by None, or by the task whose result it lacks.
 void end_as(const nb::object& lacking) {
@@ -93,13 +82,15 @@ using CostTuple = std::tuple<std::string, double, double>;
 std::unique_ptr<PyCodelet> make_codelet(std::string name, std::vector<Access> signature,
                                         bool host_only, bool submits,
                                         const std::optional<CostTuple>& cost, bool has_body,
-                                        CudaVariant cuda) {
+                                        CudaVariant cuda, bool divides) {
   auto made = std::make_unique<PyCodelet>();
   made->codelet.name = std::move(name);
   made->codelet.access = std::move(signature);
   made->codelet.host_only = host_only;
   made->codelet.submits = submits;
   if (has_body) made->codelet.cpu = call_record;
+  made->fine = fine_codelet(made->codelet, divides);
+  if (divides) divide_by_record(made->codelet);
   if (cuda == CudaVariant::source) made->codelet.cuda = launch_source;
   if (cuda == CudaVariant::callable) made->codelet.cuda = call_record_on_device;
   made->codelet.waits_to_queue = cuda == CudaVariant::callable;
@@ -119,6 +110,17 @@ nb::object memory_view(std::uintptr_t address, std::size_t bytes, bool writable)
 }
 
 }  // namespace
+
+nb::tuple places(const Arguments& arguments) {
+  nb::tuple all =
+      nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(arguments.operands.size())));
+  Py_ssize_t index = 0;
+  for (const View& view : arguments.operands) {
+    nb::tuple place = nb::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), view.ld);
+    PyTuple_SET_ITEM(all.ptr(), index++, place.release().ptr());
+  }
+  return all;
+}
 
 InsideBody::InsideBody(long long number) : outer_(std::exchange(is_inside, true)) {
   if (!gil_) {
@@ -163,7 +165,14 @@ void bind_codelet(nb::module_& module) {
       .value("callable", CudaVariant::callable);
   nb::class_<PyCodelet>(module, "Codelet", "An operation whose variant is a record's method.")
       .def(nb::new_(&make_codelet), nb::arg("name"), nb::arg("access"), nb::arg("host_only"),
-           nb::arg("submits"), nb::arg("cost").none(), nb::arg("has_body"), nb::arg("cuda"));
+           nb::arg("submits"), nb::arg("cost").none(), nb::arg("has_body"), nb::arg("cuda"),
+           nb::arg("divides"));
+  nb::class_<View>(module, "View", "Rows and columns of memory that a fine task accesses.")
+      .def(nb::new_([](std::uintptr_t address, std::int64_t rows, std::int64_t cols,
+                       std::int64_t ld, DType dtype) {
+             return View{reinterpret_cast<void*>(address), rows, cols, ld, dtype};
+           }),
+           nb::arg("address"), nb::arg("rows"), nb::arg("cols"), nb::arg("ld"), nb::arg("dtype"));
   module.def("inside_body", &inside_body);
   module.def("memory", memory_view,
              nb::sig("def memory(address: int, bytes: int, writable: bool) -> memoryview"),

@@ -22,9 +22,13 @@ struct BodyParams {
 /// The same, of a record. The GIL must be held.
 BodyParams params_of(TaskRecord& record);
 
+/// Where the operands are: (address, leading dimension in elements) of each. The GIL must be held.
+nanobind::tuple places(const Arguments& arguments);
+
 /// Keeps the texts that a Cost refers to.
 struct PyCodelet {
   Codelet codelet;
+  Codelet fine;  ///< The same operation on parts of a divided task's operands.
   std::string kernel;
 };
 

@@ -22,7 +22,7 @@ constexpr PyObject* TaskRecord::*members[] = {
     &TaskRecord::number,     &TaskRecord::codelet, &TaskRecord::places,    &TaskRecord::access,
     &TaskRecord::parameters, &TaskRecord::given,   &TaskRecord::core,      &TaskRecord::launch,
     &TaskRecord::failures,   &TaskRecord::result,  &TaskRecord::exception, &TaskRecord::error,
-    &TaskRecord::withdrawn};
+    &TaskRecord::withdrawn,  &TaskRecord::division};
 
 TaskRecord& of(PyObject* self) noexcept { return *reinterpret_cast<TaskRecord*>(self); }
 
@@ -135,6 +135,7 @@ PyObject* drop(PyObject* self, PyObject*) noexcept {
   set(of(self).parameters, none_by_name);
   Py_CLEAR(of(self).given);
   Py_CLEAR(of(self).launch);
+  Py_CLEAR(of(self).division);
   Py_RETURN_NONE;
 }
 
@@ -190,6 +191,7 @@ PyMemberDef member_table[] = {
     member("exception", T_OBJECT, offsetof(TaskRecord, exception)),
     member("error", T_OBJECT, offsetof(TaskRecord, error)),
     member("withdrawn", T_OBJECT, offsetof(TaskRecord, withdrawn)),
+    member("division", T_OBJECT, offsetof(TaskRecord, division)),
     member("settled", T_BOOL, offsetof(TaskRecord, settled)),
     member("started", T_BOOL, offsetof(TaskRecord, started), READONLY),
     {nullptr, 0, 0, 0, nullptr}};

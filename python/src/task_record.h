@@ -29,6 +29,7 @@ struct TaskRecord {
   PyObject* exception;
   PyObject* error;
   PyObject* withdrawn;
+  PyObject* division;
   char settled;
   char started;
 };

@@ -52,48 +52,79 @@ void Division::add(const Codelet& codelet, std::span<const View> operands,
   graph_.add(codelet, operands, params);
 }
 
+void Subgraph::refuse(const Codelet& codelet, const std::string& why) const {
+  fail(Errc::invalid_argument, fmt::format("division of '{}': fine task {} ('{}') {}", name_,
+                                           tasks_.size(), codelet.name, why));
+}
+
 void Subgraph::check(const Codelet& codelet, std::span<const View> operands) const {
-  const auto refuse = [&](const std::string& why) {
-    fail(Errc::invalid_argument, fmt::format("division of '{}': fine task {} ('{}') {}", name_,
-                                             tasks_.size(), codelet.name, why));
-  };
-  if (!codelet.cpu) refuse("has no cpu variant, which cores need");
+  if (!codelet.cpu) refuse(codelet, "has no cpu variant, which cores need");
   if (codelet.submits || codelet.blocks || codelet.detaches)
-    refuse("submits, blocks or detaches; expected a variant that computes and returns");
+    refuse(codelet, "submits, blocks or detaches; expected a variant that computes and returns");
   if (operands.size() != codelet.access.size())
-    refuse(fmt::format("has {} operands; its codelet accesses {}", operands.size(),
-                       codelet.access.size()));
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (is_empty(operands[i])) continue;
-    bool is_within = false;
-    bool may_write = false;
-    for (std::size_t k = 0; k < operands_.size(); ++k) {
-      if (!is_part(operands[i], operands_[k])) continue;
-      is_within = true;
-      may_write = may_write || writes(access_[k]);
-    }
-    if (!is_within)
-      refuse(fmt::format("has an operand {} that isn't part of the divided task's operands", i));
-    if (writes(codelet.access[i]) && !may_write)
-      refuse(fmt::format("writes operand {}, which the divided task only reads", i));
+    refuse(codelet, fmt::format("has {} operands; its codelet accesses {}", operands.size(),
+                                codelet.access.size()));
+}
+
+std::size_t Subgraph::slot_of(std::uintptr_t address) const noexcept {
+  constexpr std::uint64_t spread = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+  return static_cast<std::size_t>(address * spread >> 32) & (table_.size() - 1);
+}
+
+void Subgraph::push(std::uint32_t& list, std::uint32_t number) {
+  links_.push_back({number, list});
+  list = static_cast<std::uint32_t>(links_.size() - 1);
+}
+
+void Subgraph::grow_table() {
+  constexpr std::size_t least = 64;
+  table_.assign(std::max(least, 2 * table_.size()), none);
+  for (std::uint32_t at = 0; at < places_.size(); ++at) {
+    std::uint32_t& slot = table_[slot_of(places_[at].region.first)];
+    places_[at].next_of_slot = slot;
+    slot = at;
   }
 }
 
-std::uint32_t Subgraph::place_of(const View& view) {
-  const Region region = region_of_view(view);
-  const auto [begin, end] = by_address_.equal_range(region.first);
-  for (auto it = begin; it != end; ++it)
-    if (same(places_[it->second].region, region)) return it->second;
+std::uint32_t Subgraph::add_place(const Region& region, DType dtype, bool may_write) {
+  if (2 * (places_.size() + 1) > table_.size()) grow_table();
   const auto made = static_cast<std::uint32_t>(places_.size());
-  Place place{region};
-  for (std::uint32_t other = 0; other < made; ++other)
-    if (overlap(places_[other].region, region)) {
-      place.overlaps.push_back(other);
-      places_[other].overlaps.push_back(made);
-    }
-  places_.push_back(std::move(place));
-  by_address_.emplace(region.first, made);
+  std::uint32_t& slot = table_[slot_of(region.first)];
+  Place place{region, dtype, may_write, slot};
+  const Extent extent{region.first, region.first + region.span()};
+  for (std::uint32_t other = 0; other < made; ++other) {
+    if (extents_[other].end <= extent.begin || extent.end <= extents_[other].begin) continue;
+    if (!overlap(places_[other].region, region)) continue;
+    push(place.overlaps, other);
+    push(places_[other].overlaps, made);
+  }
+  places_.push_back(place);
+  extents_.push_back(extent);
+  slot = made;
   return made;
+}
+
+std::uint32_t Subgraph::place_of(const Codelet& codelet, std::span<const View> operands,
+                                 std::size_t index) {
+  const View& view = operands[index];
+  const Region region = region_of_view(view);
+  std::uint32_t at = table_.empty() ? none : table_[slot_of(region.first)];
+  while (at != none && !(places_[at].dtype == view.dtype && same(places_[at].region, region)))
+    at = places_[at].next_of_slot;
+  const bool is_known = at != none;
+  bool is_within = is_known;
+  bool may_write = is_known && places_[at].may_write;
+  for (std::size_t k = 0; !is_known && k < operands_.size(); ++k) {
+    if (!is_part(view, operands_[k])) continue;
+    is_within = true;
+    may_write = may_write || writes(access_[k]);
+  }
+  if (!is_within)
+    refuse(codelet,
+           fmt::format("has an operand {} that isn't part of the divided task's operands", index));
+  if (writes(codelet.access[index]) && !may_write)
+    refuse(codelet, fmt::format("writes operand {}, which the divided task only reads", index));
+  return is_known ? at : add_place(region, view.dtype, may_write);
 }
 
 void Subgraph::add_edge(std::uint32_t from) {
@@ -109,12 +140,16 @@ void Subgraph::add_edge(std::uint32_t from) {
 void Subgraph::follow(const Place& place, bool written) {
   if (place.writer != none) add_edge(place.writer);
   if (!written) return;
-  for (const std::uint32_t reader : place.readers) add_edge(reader);
+  for (std::uint32_t link = place.readers; link != none; link = links_[link].next)
+    add_edge(links_[link].number);
 }
 
 void Subgraph::add(const Codelet& codelet, std::span<const View> operands,
                    std::span<const std::byte> params) {
   check(codelet, operands);
+  at_.clear();
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    at_.push_back(is_empty(operands[i]) ? none : place_of(codelet, operands, i));
   const auto number = static_cast<std::uint32_t>(tasks_.size());
   tasks_.push_back({&codelet, static_cast<std::uint32_t>(views_.size()),
                     static_cast<std::uint32_t>(params_.size()),
@@ -122,17 +157,18 @@ void Subgraph::add(const Codelet& codelet, std::span<const View> operands,
   views_.insert(views_.end(), operands.begin(), operands.end());
   params_.insert(params_.end(), params.begin(), params.end());
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (is_empty(operands[i])) continue;
+    if (at_[i] == none) continue;
+    Place& place = places_[at_[i]];
     const bool written = writes(codelet.access[i]);
-    const std::uint32_t at = place_of(operands[i]);
-    follow(places_[at], written);
-    for (const std::uint32_t other : places_[at].overlaps) follow(places_[other], written);
+    follow(place, written);
+    for (std::uint32_t link = place.overlaps; link != none; link = links_[link].next)
+      follow(places_[links_[link].number], written);
     // Its own accesses add no edge, and later ones follow both.
     if (!written) {
-      places_[at].readers.push_back(number);
+      push(place.readers, number);
     } else {
-      places_[at].writer = number;
-      places_[at].readers.clear();
+      place.writer = number;
+      place.readers = none;
     }
   }
 }

@@ -6,12 +6,13 @@
 //   2. A task that writes a region follows its last writer and those who read it since; one that
 //      reads it, its last writer. The same holds for each region that shares a byte with it.
 //   3. Each operand is part of one of the divided task's, which is written if the operand is.
+//   4. A region of one type has one place, found by its address in `table_`, whose size is a power
+//      of two and at least twice their number. Lists of places and readers are chains in `links_`.
 #pragma once
 
 #include <quadriga/division.h>
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "graph/regions.h"
@@ -55,16 +56,34 @@ class Subgraph {
     std::uint32_t to;
     std::uint32_t next;
   };
+  struct Link {
+    std::uint32_t number;
+    std::uint32_t next;
+  };
   /// What fine tasks access: a region and who did so last.
   struct Place {
     Region region;
+    DType dtype;
+    bool may_write;  ///< The divided task writes what it is part of.
+    std::uint32_t next_of_slot;
     std::uint32_t writer = none;
-    std::vector<std::uint32_t> readers = {};   ///< Since it was written.
-    std::vector<std::uint32_t> overlaps = {};  ///< Other places that share bytes with it.
+    std::uint32_t readers = none;   ///< Since it was written; first link.
+    std::uint32_t overlaps = none;  ///< Other places that share bytes with it; first link.
+  };
+  /// The bytes between a place's first and its last one.
+  struct Extent {
+    std::uintptr_t begin;
+    std::uintptr_t end;
   };
 
+  [[noreturn]] void refuse(const Codelet& codelet, const std::string& why) const;
   void check(const Codelet& codelet, std::span<const View> operands) const;
-  std::uint32_t place_of(const View& view);
+  /// The place of operand `index`, which is not empty. Errors: as add().
+  std::uint32_t place_of(const Codelet& codelet, std::span<const View> operands, std::size_t index);
+  std::uint32_t add_place(const Region& region, DType dtype, bool may_write);
+  void grow_table();
+  std::size_t slot_of(std::uintptr_t address) const noexcept;
+  void push(std::uint32_t& list, std::uint32_t number);
   void follow(const Place& place, bool written);
   void add_edge(std::uint32_t from);
 
@@ -76,7 +95,10 @@ class Subgraph {
   std::vector<View> views_;
   std::vector<std::byte> params_;
   std::vector<Place> places_;
-  std::unordered_multimap<std::uintptr_t, std::uint32_t> by_address_;
+  std::vector<Extent> extents_;  ///< Of each place.
+  std::vector<Link> links_;
+  std::vector<std::uint32_t> table_;  ///< First place of a slot.
+  std::vector<std::uint32_t> at_;     ///< Places of the operands of the task being added.
 };
 
 }  // namespace quadriga
