@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "benchmarks.h"
+#include "device/at_once.h"
 #include "device/factory.h"
 #include "line.h"
 #include "tile_kernels.h"
@@ -19,7 +20,6 @@ namespace quadriga::bench {
 namespace {
 
 constexpr std::int64_t smallest = 128;
-constexpr int most_at_once = 3;
 constexpr int tiles_a_stream = 5;
 constexpr double share_of_memory = 0.5;
 constexpr double least_seconds = 1e-9;
@@ -70,15 +70,18 @@ class Calibration {
     if (device.rates.empty()) device.rates = device.name;
     open_streams(id);
     launch(id);
-    for (const DType type : types_) kernels(id, type);
-    gains(id);
+    for (const DType type : types_) {
+      kernels(id, type);
+      gains(id, type);
+    }
   }
 
   /// A core runs one kernel, whatever the others do: there is nothing to gain.
   void open_streams(DeviceId id) {
     const Device& device = machine_.devices[id];
-    const int count =
-        device.space == host_space ? 1 : std::clamp(device.compute_streams, 1, most_at_once);
+    const int count = device.space == host_space
+                          ? 1
+                          : std::clamp(device.compute_streams, 1, static_cast<int>(most_at_once));
     streams_.clear();
     for (int i = 0; i < count; ++i)
       streams_.push_back(backend_->create_stream(id, StreamKind::compute));
@@ -117,17 +120,25 @@ class Calibration {
             fmt::format("device '{}' has no room for tiles of order {}", device.name, smallest));
   }
 
-  /// Shown, and not in the description: under the virtual clock kernels share a device's speed.
-  void gains(DeviceId id) {
+  /// Large kernels fill the device: beyond the largest order they share it.
+  void gains(DeviceId id, DType type) {
     const Device& device = machine_.devices[id];
-    const std::int64_t most =
-        std::min<std::int64_t>(2048, largest(device, DType::float64, streams_.size()));
+    const std::int64_t most = std::min<std::int64_t>(2048, largest(device, type, streams_.size()));
+    for (int count = 2; count <= static_cast<int>(streams_.size()); ++count)
+      for (const TileKernel kernel : tile_kernels)
+        machine_.kernels[row_at_once(name_of(kernel, type), count)].erase(device.rates);
     for (std::int64_t order = smallest; streams_.size() > 1 && order <= most; order *= 2) {
-      TimedTiles tiles(*backend_, id, streams_, DType::float64, order);
-      for (int count = 2; count <= static_cast<int>(streams_.size()); ++count) {
-        print(id, fmt::format("at-once-{}-{}", count, order),
-              tiles.gain(TileKernel::gemm, count, repeat_), "times one");
-      }
+      TimedTiles tiles(*backend_, id, streams_, type, order);
+      for (const TileKernel kernel : tile_kernels)
+        for (int count = 2; count <= static_cast<int>(streams_.size()); ++count) {
+          const std::string row = row_at_once(name_of(kernel, type), count);
+          const double gain = tiles.gain(kernel, count, repeat_);
+          const double alone =
+              machine_.kernels[std::string(name_of(kernel, type))][device.rates].at(
+                  static_cast<double>(order));
+          machine_.kernels[row][device.rates][static_cast<double>(order)] = alone * count / gain;
+          print(id, fmt::format("{}-{}", row, order), gain, "times one");
+        }
     }
   }
 

@@ -8,7 +8,7 @@ import quadriga
 from quadriga import linalg
 
 DONE, FAILED, MISUSED, UNAVAILABLE = range(4)
-DEVICES = "emulated:2,memory=256MiB,h2d=2GB/s,d2h=2GB/s,peer=4GB/s"
+DEVICES = "emulated:2,memory=256MiB,h2d=2GB/s,d2h=2GB/s,peer=4GB/s,streams=2"
 
 
 def test_a_machine_with_accelerators_is_described_whole(run, tmp_path):
@@ -21,11 +21,16 @@ def test_a_machine_with_accelerators_is_described_whole(run, tmp_path):
     assert "emulated0-dgemm-256:" in out
     assert "GFLOP/s" in out
     found = json.loads(path.read_text())
-    assert sorted(found["kernels"]) == ["dgemm", "dpotrf", "dsyrk", "dtrsm"]
+    names = ["dgemm", "dpotrf", "dsyrk", "dtrsm"]
+    assert sorted(found["kernels"]) == sorted([*names, *(f"{name}*2" for name in names)])
     (column,) = {each["rates"] for each in found["devices"]}
     for times in found["kernels"].values():
         assert sorted(map(float, times[column])) == [128, 256]
         assert all(seconds > 0 for seconds in times[column].values())
+    for name in names:
+        for order, seconds in found["kernels"][name][column].items():
+            each_of_two = found["kernels"][f"{name}*2"][column][order]
+            assert 0.999 * seconds <= each_of_two <= 2.001 * seconds
     assert 0 < found["launch"] < 0.1
     assert {("host", "emulated0"), ("emulated1", "emulated0")} <= {
         (route["from"], route["to"]) for route in found["routes"]

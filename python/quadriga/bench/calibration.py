@@ -34,9 +34,9 @@ def calibrate(
 ) -> list[Row]:
     """Measure a machine, and write its description.
 
-    Links are measured as by ``quadriga bench copies``; kernels of the linear algebra alone, by tile
-    order, with the median of several times; the host's time for an operation is that of one that
-    does nothing.
+    Links are measured as by ``quadriga bench copies``; kernels of the linear algebra alone, and two
+    or three at once, by tile order, with the median of several times; the host's time for an
+    operation is that of one that does nothing.
 
     Parameters
     ----------

@@ -26,6 +26,8 @@ VirtualBackend::VirtualBackend(Machine machine, VirtualOptions options)
     for (const int link : route.links) seconds += machine_.links[link].latency_seconds;
     latencies_.push_back(seconds * 1e9);
   }
+  tells_at_once_ = std::ranges::any_of(
+      machine_.kernels, [](const auto& row) { return row.first.find('*') != std::string::npos; });
   devices_.resize(machine_.devices.size());
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     if (machine_.devices[i].space == host_space) continue;
@@ -87,6 +89,8 @@ Event VirtualBackend::launch(StreamId stream, const Launch& launch) {
   try {
     const double seconds = seconds_of(launch, machine_.devices[streams_[stream].device]);
     queued.work = with_noise(seconds * 1e9, sequence_ + 1);
+    if (tells_at_once_)
+      queued.speeds = speeds_of(launch, machine_.devices[streams_[stream].device]);
   } catch (const Error&) {
     queued.error = std::current_exception();
   }
@@ -111,6 +115,23 @@ double VirtualBackend::seconds_of(const Launch& launch, const Device& device) co
                      seconds, cost.order, cost.volume));
   }
   return seconds;
+}
+
+// By the table's rows "dgemm*2" and "dgemm*3"; a kernel is slowed down by others, and never more
+// than if they took turns.
+VirtualBackend::Speeds VirtualBackend::speeds_of(const Launch& launch, const Device& device) const {
+  Speeds speeds = alike;
+  const Cost& cost = launch.cost;
+  for (std::size_t count = 2; count <= speeds.size(); ++count) {
+    const std::string row = row_at_once(cost.kernel, count);
+    const auto others = static_cast<double>(count);
+    speeds[count - 1] = speeds[count - 2] * (others - 1) / others;
+    if (!machine_.has_kernel(device, row)) continue;
+    const double alone = machine_.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
+    const double beside = machine_.kernel_seconds(device, row, cost.order, cost.volume);
+    speeds[count - 1] = std::clamp(alone / beside, 1 / others, 1.0);
+  }
+  return speeds;
 }
 
 Event VirtualBackend::enqueue(StreamId stream, Queued queued) {

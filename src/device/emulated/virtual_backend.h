@@ -8,11 +8,13 @@
 
 #include <quadriga/machine.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <vector>
 
+#include "device/at_once.h"
 #include "device/backend.h"
 #include "device/emulated_memory.h"
 #include "device/factory.h"
@@ -46,12 +48,16 @@ class VirtualBackend final : public Backend {
  private:
   static constexpr StreamId no_stream = 0xffffffff;
 
+  /// Of a kernel, as parts of its speed alone, when 1, 2, … run at once.
+  using Speeds = std::array<double, most_at_once>;
+  static constexpr Speeds alike{1, 1.0 / 2, 1.0 / 3};
   struct Queued {
     Operation operation;
     std::uint64_t sequence = 0;
     double work = 0;  // Bytes of a copy, nanoseconds of a kernel; the noise is in it.
     int route = -1;
     double limit = 0;               // Bytes a second that a copy can't exceed.
+    Speeds speeds = alike;          // Of a kernel.
     std::exception_ptr error = {};  // It can't be carried out: it ends at once with this.
   };
   struct Stream {
@@ -92,14 +98,14 @@ class VirtualBackend final : public Backend {
   struct RunningKernel {
     StreamId stream = 0;
     std::uint64_t sequence = 0;
-    double target = 0;  // The device's progress at which it ends.
+    double left = 0;  // Nanoseconds of its work.
+    Speeds speeds = alike;
   };
   struct DeviceState {
     std::vector<StreamId> pending_copies;  // That wait for an engine or their turn.
     std::vector<StreamId> pending;         // Kernels that wait for a slot or their turn.
     std::vector<RunningKernel> running;
-    double progress = 0;  // Nanoseconds of work that each running kernel has got, ever.
-    Nanoseconds updated = 0;
+    Nanoseconds updated = 0;  // When the running kernels got work last.
     std::uint64_t generation = 0;
     int memory = -1;  // Index in memories_.
   };
@@ -110,6 +116,7 @@ class VirtualBackend final : public Backend {
 
   Event enqueue(StreamId stream, Queued queued);
   double seconds_of(const Launch& launch, const Device& device) const;
+  Speeds speeds_of(const Launch& launch, const Device& device) const;
   double with_noise(double duration, std::uint64_t sequence) const noexcept;
   int route_index(const Copy& copy) const;
 
@@ -124,7 +131,8 @@ class VirtualBackend final : public Backend {
   std::vector<StreamId>::iterator next_pending(std::vector<StreamId>& pending,
                                                HardwareQueues::Kind kind);
   void start_kernel(StreamId stream);
-  void advance_device(DeviceState& device);
+  static double speed(const RunningKernel& kernel, std::size_t count) noexcept;
+  void advance_device(DeviceId device);
   void schedule_device(DeviceId device);
   void share_links();
   Nanoseconds next_moment();
@@ -137,6 +145,7 @@ class VirtualBackend final : public Backend {
   std::size_t deliver(std::span<Completion> out);
 
   Machine machine_;
+  bool tells_at_once_ = false;  // Its table has rows of kernels at once.
   VirtualOptions options_;
   FairShare share_;
   HardwareQueues queues_;

@@ -104,7 +104,7 @@ void VirtualBackend::admit_kernels(DeviceId id) {
     return std::pair(streams_[stream].kind != StreamKind::panel,
                      streams_[stream].queue.front().sequence);
   });
-  advance_device(device);
+  advance_device(id);
   while (device.running.size() < slots) {
     const auto next = next_pending(device.pending, HardwareQueues::Kind::kernel);
     if (next == device.pending.end()) break;
@@ -120,20 +120,25 @@ void VirtualBackend::start_kernel(StreamId id) {
   const Queued& queued = stream.queue.front();
   stream.begin = now();
   queues_.begin(stream.place, HardwareQueues::Kind::kernel);
-  device.running.push_back({id, queued.sequence, device.progress + queued.work});
+  device.running.push_back({id, queued.sequence, queued.work, queued.speeds});
   if (machine_.devices[stream.device].kind != DeviceKind::cpu) return;
   moments_.push_back({now() + whole(queued.work), queued.sequence, Moment::Kind::kernel, id, 0});
   std::ranges::push_heap(moments_, Later{});
 }
 
-// Each of n kernels that run at once has got 1/n of the time since the last update.
-void VirtualBackend::advance_device(DeviceState& device) {
-  if (device.running.empty()) {
-    device.progress = 0;
-  } else {
-    device.progress +=
-        static_cast<double>(now() - device.updated) / static_cast<double>(device.running.size());
-  }
+// More kernels than the table can tell of share what the most that it tells of reach.
+double VirtualBackend::speed(const RunningKernel& kernel, std::size_t count) noexcept {
+  const std::size_t known = std::min(count, kernel.speeds.size());
+  return kernel.speeds[known - 1] * static_cast<double>(known) / static_cast<double>(count);
+}
+
+// Cores have nothing to share.
+void VirtualBackend::advance_device(DeviceId id) {
+  if (machine_.devices[id].kind == DeviceKind::cpu) return;
+  DeviceState& device = devices_[id];
+  const auto passed = static_cast<double>(now() - device.updated);
+  for (RunningKernel& kernel : device.running)
+    kernel.left -= passed * speed(kernel, device.running.size());
   device.updated = now();
 }
 
@@ -143,10 +148,13 @@ void VirtualBackend::schedule_device(DeviceId id) {
   if (machine_.devices[id].kind == DeviceKind::cpu) return;
   ++device.generation;
   if (device.running.empty()) return;
-  const auto next = std::ranges::min_element(device.running, {}, [](const RunningKernel& kernel) {
-    return std::pair(kernel.target, kernel.sequence);
+  const auto wait_of = [&](const RunningKernel& kernel) {
+    return kernel.left / speed(kernel, device.running.size());
+  };
+  const auto next = std::ranges::min_element(device.running, {}, [&](const RunningKernel& kernel) {
+    return std::pair(wait_of(kernel), kernel.sequence);
   });
-  const double wait = (next->target - device.progress) * static_cast<double>(device.running.size());
+  const double wait = wait_of(*next);
   moments_.push_back(
       {now() + whole(wait), next->sequence, Moment::Kind::shared, id, device.generation});
   std::ranges::push_heap(moments_, Later{});
@@ -231,9 +239,9 @@ void VirtualBackend::take_moment(const Moment& moment) {
 // Ends the device's kernels that have got all their work, but for the rounding to nanoseconds.
 void VirtualBackend::end_shared(DeviceId id) {
   DeviceState& device = devices_[id];
-  advance_device(device);
+  advance_device(id);
   std::erase_if(device.running, [&](const RunningKernel& kernel) {
-    if (kernel.target > device.progress + 1e-3) return false;
+    if (kernel.left > 1e-3) return false;
     ended_.push_back({kernel.stream, kernel.sequence});
     return true;
   });

@@ -188,6 +188,51 @@ TEST(Virtual, KernelThatJoinsSlowsTheRunningOne) {
   EXPECT_EQ(test.ends(3), (Fixture::Times{1000, 3000, 3000}));
 }
 
+/// Two at once take 4/3 of the time each, of what takes 1 ns of work by order 10.
+Machine quicker_by_two() {
+  Machine machine = two_devices();
+  machine.kernels["k*2"]["gpu"] = {{10, machine.kernels["k"]["gpu"][10] * 4 / 3}};
+  return machine;
+}
+
+TEST(Virtual, KernelsAtOnceTakeWhatTheDescriptionSays) {
+  Fixture test(quicker_by_two());
+  test.launch(test.stream(0, StreamKind::compute), 3000);
+  test.launch(test.stream(0, StreamKind::compute), 6000);
+  test.launch(test.stream(1, StreamKind::compute), 6000);
+  // Until the first ends at 4000 both have got 3000 of their work.
+  EXPECT_EQ(test.ends(3), (Fixture::Times{4000, 6000, 7000}));
+}
+
+TEST(Virtual, KernelsInARowGainNothing) {
+  Fixture test(quicker_by_two());
+  const StreamId stream = test.stream(0, StreamKind::compute);
+  test.launch(stream, 1000);
+  test.launch(stream, 2000);
+  EXPECT_EQ(test.ends(2), (Fixture::Times{1000, 3000}));
+}
+
+TEST(Virtual, MoreKernelsThanDescribedReachWhatTheMostThatAreReach) {
+  Machine machine = quicker_by_two();
+  machine.devices[0].compute_streams = 4;
+  for (const int count : {3, 4}) {
+    Fixture test(machine);
+    for (int i = 0; i < count; ++i) test.launch(test.stream(0, StreamKind::compute), 1500);
+    const Nanoseconds end = 1000 * count;
+    EXPECT_EQ(test.ends(count), Fixture::Times(count, end)) << "1.5 times one's speed in all";
+  }
+}
+
+TEST(Virtual, RowsThatSayMoreThanCanBeAreBounded) {
+  for (const auto& [times, end] : {std::pair{0.5, 1000}, std::pair{5.0, 2000}}) {
+    Machine machine = quicker_by_two();
+    machine.kernels["k*2"]["gpu"] = {{10, 1e-6 * times}};
+    Fixture test(machine);
+    for (int i = 0; i < 2; ++i) test.launch(test.stream(0, StreamKind::compute), 1000);
+    EXPECT_EQ(test.ends(2), Fixture::Times(2, end)) << times;
+  }
+}
+
 TEST(Virtual, MoreKernelsThanSlotsWaitPanelsFirst) {
   Machine machine = two_devices();
   machine.devices[0].compute_streams = 1;
