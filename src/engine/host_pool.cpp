@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/thread.h"
-#include "engine/bodies.h"
 #include "graph/task_life.h"
 #include "schedule/variants.h"
 
@@ -31,11 +30,9 @@ Nanoseconds clock_now() noexcept {
 HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
                    const HostPoolOptions& options)
     : graph_(graph),
-      failures_(failures),
       recorder_(recorder),
       machine_(machine),
       start_(clock_now()),
-      device_name_(machine.devices.front().name),
       queues_(static_cast<std::size_t>(options.workers) + 1,
               [&](std::size_t i) {
                 auto policy = make_policy(options.policy, {machine, options.seed + i});
@@ -45,7 +42,7 @@ HostPool::HostPool(Graph& graph, Failures& failures, Recorder& recorder, const M
       crew_(graph, crew_hooks(options.divide)),
       waiters_([this] { return now(); }),
       buffers_(options.buffer_bytes, options.spill),
-      blocking_(options.blocking_threads) {
+      bodies_(*this, graph, failures, machine.devices.front().name, options.blocking_threads) {
   for (int i = 0; i <= options.workers; ++i) {
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
     worker.index = static_cast<std::size_t>(i);
@@ -153,67 +150,19 @@ Task* HostPool::run(Worker& self, Task& task) {
   return leave(task) ? finish(self, task) : nullptr;
 }
 
-void HostPool::fail(Task& task, std::exception_ptr error) {
-  failures_.record(task, std::move(error), device_name_);
-  poison(task);
-}
-
-bool HostPool::may_run(Task& task) {
-  if (cancelled() || task.cancelled())
-    fail(task, work_cancelled());
-  else if (failures_.any() && poisoned_operand(task))
-    fail(task, nullptr);
-  else if (lacks_content(task)) [[unlikely]]
-    fail(task, no_content());
-  else
-    return true;
-  return false;
-}
-
 void HostPool::execute(Worker& self, Task& task) {
   const bool tracing = recorder_.tracing();
   if (self.tasks == 0 && !tracing) self.since = clock_now();
   const Nanoseconds begin = tracing ? now() : 0;
-  if (!may_run(task)) return;
-  constexpr int most = 8;
-  View few[most];
-  std::vector<View> many;
-  View* views = few;
-  if (task.operand_count > most) {
-    many.resize(task.operand_count);
-    views = many.data();
-  }
-  for (int i = 0; i < task.operand_count; ++i) {
-    const Datum& datum = *task.operands[i].datum;
-    views[i] = {datum.home, datum.rows, datum.cols, datum.ld, datum.dtype};
-  }
-  if (failures_.any())  // before the body: a child of the task may poison what it wrote
-    for (OperandSlot& slot : task.slots())
-      if (slot.access == Access::write) overwritten(*slot.datum);
-  const Arguments arguments{{views, task.operand_count}, task.params(), nullptr};
-  try {
-    if (is_detached(*task.codelet)) [[unlikely]] {
-      run_detached(task, arguments);
-    } else {
-      const RunningTask running(graph_, &task);
-      run_body(graph_, task, task.codelet->cpu, arguments);
-    }
-  } catch (...) {
-    fail(task, std::current_exception());
-  }
+  if (!bodies_.run(task)) return;
   if (tracing)
     recorder_.kernel(self.lane, task, begin, now());
   else
     ++self.tasks;
 }
 
-void HostPool::run_detached(Task& task, const Arguments& arguments) {
-  task.children.fetch_add(1, std::memory_order_relaxed);
-  quadriga::run_detached(*this, &blocking_, graph_, task, arguments);
-}
-
 void HostPool::kept(Task& task, std::uint64_t, std::exception_ptr error) {
-  if (error) fail(task, std::move(error));
+  if (error) bodies_.fail(task, std::move(error));
   if (!leave(task)) return;
   Worker keeper;  // Of this call alone.
   keeper.index = workers_.back()->index;

@@ -7,11 +7,11 @@
 //   2. A worker's counters and free slots are its own; guest_lock_ guards the guest's (those of
 //      submitters that execute tasks while the window is full). Threads that keep promises have
 //      none of these: what the guest runs may wait for them.
-//   3. A detached task counts its promise among its children (task_life.h).
-//   4. Fine tasks of divided tasks are in `crew_` only; a worker takes them when it finds no task.
-//   5. Waiters are signalled when workers run out of work, and when a promise is fulfilled.
+//   3. Fine tasks of divided tasks are in `crew_` only; a worker takes them when it finds no task.
+//   4. Waiters are signalled when workers run out of work, and when a promise is fulfilled.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,9 +20,9 @@
 
 #include "engine/commuting.h"
 #include "engine/crew.h"
-#include "engine/executor.h"
 #include "engine/home_buffers.h"
-#include "engine/promises.h"
+#include "engine/host_bodies.h"
+#include "engine/one_memory.h"
 #include "engine/recorder.h"
 #include "engine/waiters.h"
 #include "engine/worker_queues.h"
@@ -41,7 +41,7 @@ struct HostPoolOptions {
   bool divide = true;  ///< Codelets that say how they divide may be.
 };
 
-class HostPool final : public Executor {
+class HostPool final : public OneMemory {
  public:
   HostPool(Graph& graph, Failures& failures, Recorder& recorder, const Machine& machine,
            const HostPoolOptions& options);
@@ -50,29 +50,14 @@ class HostPool final : public Executor {
   void add(Datum& datum) override;
   void remove(std::span<Datum* const> data) override;
   void check(const Task& task) override;
-  std::vector<bool> partial_places(const Codelet&, const Datum&) const override { return {}; }
-  void submitted(Task&) override {}
   void ready(Task& task, std::uint64_t id) override;
   void kept(Task& task, std::uint64_t id, std::exception_ptr error) override;
   bool help() override;
   bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
   bool bring_home(std::span<Datum* const>, std::span<const TaskRef> after,
                   Nanoseconds deadline) override;
-  bool bring_all_home(Nanoseconds) override { return true; }
-  bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) override;
   void end_hold(Task& hold, std::span<Datum* const> written,
                 std::span<Datum* const> others) override;
-  void final(Datum&) override {}
-  void evict(Datum&) override {}
-  std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const override {
-    return std::vector<bool>(data.size(), space == host_space);
-  }
-  bool has_come_home(const Datum&) const override { return true; }
-  bool is_lost(DeviceId) const override { return false; }
-  std::size_t memory_bytes(DeviceId) const override { return 0; }
-  DeviceId holder(const void*) const override { return no_device; }
-  void synchronize(DeviceId, std::uintptr_t) const override {}
-  std::unique_ptr<ForeignEvent> mark(DeviceId, std::uintptr_t) const override { return nullptr; }
   Nanoseconds now() const override;
   std::uint64_t ended() const override;
   void count(Counters& counters) const override;
@@ -98,11 +83,6 @@ class HostPool final : public Executor {
   /// Runs a task to its end; returns a successor to run next, or null.
   Task* run(Worker& self, Task& task);
   void execute(Worker& self, Task& task);
-  /// Else it has failed.
-  bool may_run(Task& task);
-  /// `error` null: the producer of an operand failed.
-  void fail(Task& task, std::exception_ptr error);
-  void run_detached(Task& task, const Arguments& arguments);
   Task* finish(Worker& self, Task& task);
   void push(const Worker& to, Task& task) { queues_.push(to.index, task); }
   bool wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline);
@@ -110,11 +90,9 @@ class HostPool final : public Executor {
   Crew::Hooks crew_hooks(bool divide);
 
   Graph& graph_;
-  Failures& failures_;
   Recorder& recorder_;
   const Machine& machine_;
   Nanoseconds start_;
-  std::string device_name_;
   std::vector<std::unique_ptr<Worker>> workers_;  ///< The last one is the guest.
   SpinLock guest_lock_;
   std::atomic<std::uint64_t> kept_{0};  ///< Tasks that threads ended which are no workers.
@@ -124,7 +102,7 @@ class HostPool final : public Executor {
   Waiters waiters_;
   Commuting commuting_;
   HomeBuffers buffers_;
-  BlockingThreads blocking_;
+  HostBodies bodies_;
 };
 
 }  // namespace quadriga

@@ -7,7 +7,6 @@
 
 #include "engine/bodies.h"
 #include "engine/host_pool.h"
-#include "graph/task_life.h"
 
 namespace quadriga {
 
@@ -47,12 +46,6 @@ bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseco
   return true;
 }
 
-bool HostPool::give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) {
-  for (Datum* const each : data)
-    if (overwrites) overwritten(*each);
-  return true;
-}
-
 void HostPool::end_hold(Task& hold, std::span<Datum* const> written,
                         std::span<Datum* const> /*others*/) {
   give_back(written, true, never);
@@ -79,8 +72,8 @@ void HostPool::count(Counters& counters) const {
 void HostPool::reset_counters() { recorder_.reset(); }
 
 std::string HostPool::status() const {
-  std::string text = fmt::format("{}: {} workers, {} asleep\n", device_name_, workers_.size() - 1,
-                                 queues_.sleepers());
+  std::string text = fmt::format("{}: {} workers, {} asleep\n", machine_.devices.front().name,
+                                 workers_.size() - 1, queues_.sleepers());
   for (const auto& worker : workers_)
     if (const auto size = queues_.size(worker->index))
       text += fmt::format("  {}: {} ready tasks\n",
