@@ -7,6 +7,7 @@ operands.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import numbers
 import sys
@@ -82,6 +83,18 @@ def _not_negative(value: float, name: str) -> float:
     return float(value)
 
 
+#: Of functions of which a call only makes an object.
+_NOT_RUN_BY_CALLS = (
+    inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction,
+)  # fmt: skip
+
+
+def _name_of(function: Any) -> str:
+    """Also of a `functools.partial`, which has the name of what it calls."""
+    function = getattr(function, "func", function)
+    return str(getattr(function, "__name__", function))
+
+
 class Codelet:
     """An operation with a variant for the host, one for CUDA devices, or both.
 
@@ -120,6 +133,11 @@ class Codelet:
             raise InvalidArgument(
                 f"access {access!r}: expected a list of modes, each one of {', '.join(ACCESSES)}"
             )
+        if any(is_other(cpu) for is_other in _NOT_RUN_BY_CALLS):
+            raise InvalidType(
+                f"codelet '{_name_of(cpu)}' is a generator or a coroutine, whose body doesn't run "
+                "when it is called; expected a function"
+            )
         if cpu is not None and not callable(cpu):
             raise InvalidType(f"cpu is {cpu!r}; expected a function of arrays")
         if name is not None and not isinstance(name, str):
@@ -138,7 +156,7 @@ class Codelet:
         self.arrays: DeviceArrays | None = library(arrays) if arrays is not None else None
         self._variant_of_cuda = self._variant()
         named = (cpu, getattr(cuda, "kernel", None), getattr(cuda, "__name__", None), "codelet")
-        self.name = name or next(str(getattr(each, "__name__", each)) for each in named if each)
+        self.name = name or next(_name_of(each) for each in named if each)
         if submits and self.cuda is not None:
             raise InvalidArgument(f"codelet '{self.name}': only bodies on the host submit tasks")
         if divide is not None and not callable(divide):

@@ -263,7 +263,7 @@ class Engine:
         device : int or str, optional
             Index or name of the device that runs it. Default: the policy chooses.
         **parameters
-            Passed to the body by name; may be or contain Futures of this engine.
+            Passed to the body by name, uncopied; may be or contain Futures of this engine.
 
         Raises
         ------

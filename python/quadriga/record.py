@@ -85,6 +85,7 @@ class Record(_Members):
                 raise InvalidType(
                     f"operand {index} of codelet '{codelet.name}' is {type(operand).__name__}; "
                     "expected data and how it is touched, as engine.data(array).read() or .update()"
+                    " (other values go by name)"
                 )
         self.access_only([each for each in operands if isinstance(each, Operand)])
         if len(self.places) < len(operands) or (parameters and holds_futures(parameters)):

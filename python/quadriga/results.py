@@ -97,7 +97,7 @@ class _Walk:
             return self._sequence(value, depth)
         if isinstance(value, dict) and depth < _DEEPEST:
             return self._dictionary(value, depth)
-        span = _span(value)
+        span = span_of(value)
         if span is None:
             self.hides = True
             return value
@@ -126,7 +126,7 @@ class _Walk:
         return changed
 
 
-def _span(value: Any) -> range | None:
+def span_of(value: Any) -> range | None:
     """The bytes of an array, wherever it lies; None if it is none."""
     try:
         array = np.asarray(value) if isinstance(value, (memoryview, bytearray)) else seen(value)

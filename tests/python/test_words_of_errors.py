@@ -2,6 +2,8 @@
 # tests/python/test_words_of_errors.py: errors name what was wrong, and what was expected.
 """Each with the value that was given."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,42 @@ def test_sparse_matrices_of_negative_offsets():
     matrix.indptr = np.array([0, 2, 1, 3])
     with pytest.raises(quadriga.InvalidArgument, match="row 1 begins at 2 and ends at 1"):
         sparse.Solver(matrix)
+
+
+def test_vectors_that_are_sparse():
+    scipy = pytest.importorskip("scipy.sparse")
+    solver = sparse.Solver(sparse.poisson((3,)))
+    column = scipy.csr_array(np.ones((3, 1)))
+    for use in (solver.solve, solver.__matmul__, lambda b: sparse.cg(sparse.poisson((3,)), b)):
+        with pytest.raises(quadriga.InvalidType, match="sparse csr_array, expected its toarray"):
+            use(column)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        np.ones(3) @ solver
+
+
+def generates(x):
+    yield x
+
+
+async def waits(x):
+    x += 1
+
+
+@pytest.mark.parametrize("body", [generates, waits])
+def test_bodies_that_a_call_does_not_run(body):
+    with pytest.raises(quadriga.InvalidType, match=f"'{body.__name__}' is a generator or a corou"):
+        quadriga.codelet(access=["update"])(body)
+
+
+def test_partials_are_named_as_what_they_call():
+    assert quadriga.codelet(access=["read"])(functools.partial(np.sum, axis=0)).name == "sum"
+
+
+def test_values_are_no_operands():
+    add = quadriga.codelet(access=["read"])(np.sum)
+    words = r"operand 0 .* is int; .* values go by name"
+    with quadriga.Engine("cpu:1") as engine, pytest.raises(quadriga.InvalidType, match=words):
+        engine.submit(add, 3)
 
 
 def test_a_failure_that_was_forgotten_still_names_the_task():

@@ -27,7 +27,9 @@ class Chunk(Mapping[str, Any]):
         each other here; parts of parts have several positions.
     """
 
-    __slots__ = ("_fields", "kept", "made", "number", "parts", "places", "records", "sizes")
+    __slots__ = (
+        "__weakref__", "_fields", "kept", "made", "number", "parts", "places", "records", "sizes",
+    )  # fmt: skip
 
     def __init__(self, number: int, given: Any, parts: tuple[int, ...] = ()) -> None:
         self.number = number

@@ -22,6 +22,7 @@ from ..layout import Layout, layout_of, layout_of_new
 from ..place import Place
 from ..record import Record
 from . import returned
+from .changed import ChangedFields
 from .chunk import Chunk, Seconds, Shape, Through, label_of
 from .reduction import Reduction, part_of
 from .returned import Returned
@@ -122,6 +123,9 @@ class Front:
         self._used = {use.name for stage in stages for use in stage.uses}
         self._used |= {made.name for stage in stages for made in stage.returns}
         self._changed = {use.name for stage in stages for use in stage.uses if use.access != "read"}
+        given = [use for stage in stages for use in stage.uses if use.shape is None]
+        self._updated = {use.name for use in given if use.access != "read"}
+        self._changed_fields = ChangedFields()
         self._places = {
             use.name: Place(None, layout_of(use.constant), mapped.watch(use.constant), _NOWHERE)  # type: ignore[arg-type]
             for stage in stages
@@ -382,6 +386,8 @@ class Front:
                 raise InvalidArgument(
                     f"field {name!r} of chunk {chunk.label} is read-only, and a kernel changes it"
                 )
+            if name in self._updated:
+                self._changed_fields.add(chunk, name, array)
             fields.append(_tuple_of(name, _place_of(chunk, name, array)))
         return fields
 
@@ -399,6 +405,11 @@ class Front:
             raise InvalidArgument(
                 f"the shape of {use.name!r} must be (shape, dtype): {error}"
             ) from error
+        if min(_sizes(shape), default=0) < 0:
+            raise InvalidArgument(
+                f"the shape of {use.name!r} is {shape} for chunk {chunk.label}; expected sizes of "
+                "0 or more"
+            )
         if use.temporary:
             chunk.sizes[use.name] = layout_of_new(_sizes(shape), dtype)
         else:

@@ -78,6 +78,10 @@ def on_host(value: Any) -> Any:
     """What an array of CuPy or a tensor of PyTorch holds, in an array of NumPy; others as given,
     mapped ones watched.
     """
+    if hasattr(value, "tocsr"):
+        raise InvalidType(
+            f"vectors are arrays; got a sparse {type(value).__name__}, expected its toarray()"
+        )
     if _is_torch(value):
         return value.detach().cpu().numpy()
     return value.get() if _is_cupy(value) else mapped.watch(value)

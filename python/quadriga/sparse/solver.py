@@ -136,6 +136,8 @@ class Solver:
     True
     """
 
+    __array_ufunc__ = None  # so that array @ solver is refused, and isn't tried by elements
+
     @mapped.checks()
     def __init__(
         self,
