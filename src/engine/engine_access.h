@@ -97,6 +97,8 @@ class EngineAccess {
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,
                        std::span<const std::byte> params, const SubmitOptions& options,
                        TaskGroup* group, std::shared_ptr<void> held = {});
+  /// Calls what submits tasks that are none of the task's whose body this thread runs.
+  static void apart(Engine& engine, const std::function<void()>& call);
   /// Submits tasks that start together, so that their variants may wait for each other: none is
   /// issued before all operands of all of them have room, each on the device that it names. If one
   /// can't run then, or its device is lost, none does. A variant that waits leaves room on its

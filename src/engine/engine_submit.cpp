@@ -160,6 +160,11 @@ void EngineAccess::refuse(Engine& engine, bool on) noexcept {
   engine.impl_->refuses.store(on, std::memory_order_seq_cst);
 }
 
+void EngineAccess::apart(Engine& engine, const std::function<void()>& call) {
+  const RunningTask none(engine.checked().graph, nullptr);
+  call();
+}
+
 bool EngineAccess::has_room(Engine& engine) { return engine.checked().graph.has_slot(); }
 
 Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,

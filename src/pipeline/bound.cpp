@@ -14,16 +14,22 @@ namespace {
 /// the simplex method from x = 0, with Bland's rule, under which it ends.
 class Shares {
  public:
-  Shares(std::span<const StreamResource> resources, std::size_t devices, double within)
-      : columns_(devices), rows_(resources.size()) {
+  Shares(std::span<const StreamResource> resources, std::size_t devices, std::size_t pieces,
+         double within)
+      : columns_(devices), rows_(resources.size() + (pieces > 0 ? devices : 0)) {
     const std::size_t width = devices + rows_ + 1;
     table_.assign(rows_ + 1, std::vector<double>(width, 0.0));
+    for (std::size_t r = 0; r < resources.size(); ++r) {
+      for (std::size_t d = 0; d < devices; ++d) table_[r][d] = resources[r].seconds[d] / within;
+      table_[r].back() = left(resources[r], within) / within;
+    }
+    for (std::size_t r = resources.size(); r < rows_; ++r) {
+      const std::size_t d = r - resources.size();
+      table_[r][d] = 1;
+      table_[r].back() = whole_share(resources, d, pieces, within);
+    }
     for (std::size_t r = 0; r < rows_; ++r) {
-      const StreamResource& resource = resources[r];
-      for (std::size_t d = 0; d < devices; ++d) table_[r][d] = resource.seconds[d] / within;
       table_[r][devices + r] = 1;
-      // A resource that has no time left carries nothing.
-      table_[r].back() = std::max(0.0, within - resource.fixed - resource.idle) / within;
       basis_.push_back(devices + r);
     }
     for (std::size_t d = 0; d < devices; ++d) table_[rows_][d] = can_work(resources, d) ? -1 : 0;
@@ -44,6 +50,21 @@ class Shares {
 
  private:
   static constexpr double tiny = 1e-12;
+
+  /// A resource that has no time left carries nothing.
+  static double left(const StreamResource& resource, double within) {
+    return std::max(0.0, within - resource.fixed - resource.idle);
+  }
+  /// The most that a device can have, in whole pieces.
+  static double whole_share(std::span<const StreamResource> resources, std::size_t device,
+                            std::size_t pieces, double within) {
+    double most = 1;
+    for (const StreamResource& r : resources)
+      if (r.seconds[device] > 0) most = std::min(most, left(r, within) / r.seconds[device]);
+    constexpr double tolerance = 1e-9;  // of the bisection, beside a piece
+    const auto all = static_cast<double>(pieces);
+    return std::floor(most * all + tolerance * all) / all;
+  }
 
   void solve() {
     while (true) {
@@ -101,7 +122,7 @@ std::vector<StreamResource> with_finite(std::span<const StreamResource> resource
 }
 
 double least_seconds(std::span<const StreamResource> resources, std::size_t devices,
-                     const std::vector<bool>& working) {
+                     std::size_t pieces, const std::vector<bool>& working) {
   double low = 0;
   double high = 0;
   for (const StreamResource& r : resources) low = std::max(low, r.fixed > 0 ? r.fixed + r.idle : 0);
@@ -115,15 +136,15 @@ double least_seconds(std::span<const StreamResource> resources, std::size_t devi
   constexpr int steps = 100;
   for (int i = 0; i < steps && high - low > 1e-10 * high; ++i) {
     const double middle = (low + high) / 2;
-    std::vector<StreamResource> usable(resources.begin(), resources.end());
-    (Shares(usable, devices, middle).work() >= 1 ? high : low) = middle;
+    (Shares(resources, devices, pieces, middle).work() >= 1 - 1e-9 ? high : low) = middle;
   }
   return high;
 }
 
 }  // namespace
 
-StreamBound stream_bound(std::span<const StreamResource> resources, std::size_t devices) {
+StreamBound stream_bound(std::span<const StreamResource> resources, std::size_t devices,
+                         std::size_t pieces) {
   for (const StreamResource& r : resources)
     require(r.seconds.size() == devices,
             "stream_bound(): resource '" + r.name + "' needs one time for each device");
@@ -141,8 +162,8 @@ StreamBound stream_bound(std::span<const StreamResource> resources, std::size_t 
     finite.push_back(shut);
   }
   StreamBound bound;
-  bound.seconds = least_seconds(finite, devices, working);
-  const Shares shares(finite, devices, std::max(bound.seconds, 1e-300));
+  bound.seconds = least_seconds(finite, devices, pieces, working);
+  const Shares shares(finite, devices, pieces, std::max(bound.seconds, 1e-300));
   double sum = 0;
   for (std::size_t d = 0; d < devices; ++d) sum += bound.shares.emplace_back(shares.share(d));
   for (double& share : bound.shares)
@@ -152,7 +173,7 @@ StreamBound stream_bound(std::span<const StreamResource> resources, std::size_t 
     std::vector<StreamResource> relieved = finite;
     for (double& seconds : relieved[r].seconds) seconds *= 0.5;
     relieved[r].fixed *= 0.5;
-    const double without = least_seconds(relieved, devices, working);
+    const double without = least_seconds(relieved, devices, pieces, working);
     if (without < best * (1 - 1e-9)) {
       best = without;
       bound.limit = r;

@@ -2,6 +2,7 @@
 // src/pipeline/flow.cpp: mail, and what follows from it.
 #include "pipeline/flow.h"
 
+#include <memory>
 #include <utility>
 
 #include "base/thread.h"
@@ -43,13 +44,18 @@ Flow::Flow(Engine& engine, std::vector<Stage> stages, Pipeline::Source source,
 Flow::~Flow() {
   stop();
   if (thread_.joinable()) thread_.join();
-  try {
-    drive(-1, [this] { return is_over(); });
+  const auto or_broken = [](const auto& wait) {
+    try {
+      wait();
+    } catch (...) {
+      // The engine is broken: its own calls say so.
+    }
+  };
+  or_broken([this] { drive(-1, [this] { return is_over(); }); });
+  or_broken([this] {
     EngineAccess::wait_until(
         engine_, [this] { return hosts_.all_ended(); }, -1);
-  } catch (...) {
-    // The engine is broken: its own calls say so.
-  }
+  });
   if (buffers_) buffers_->close();
 }
 
@@ -58,10 +64,39 @@ bool Flow::is_over() const { return alive_ == 0 && intake_.is_over() && mail_.is
 bool Flow::drive(double seconds, const std::function<bool()>& until) {
   const Deadline deadline(seconds);
   while (true) {
-    advance();
-    if (until()) return true;
+    if (mail_.claim() && has_done(until)) return true;
     if (deadline.has_passed()) return false;
-    if (mail_.is_empty() && !mail_.wait(deadline)) return false;
+    if (!mail_.wait(deadline)) return false;
+  }
+}
+
+/// Of a claim, which it releases.
+bool Flow::has_done(const std::function<bool()>& until) {
+  const auto release = [](Mailbox* mail) { mail->release(); };
+  const std::unique_ptr<Mailbox, decltype(release)> claim(&mail_, release);
+  if (broken_) std::rethrow_exception(std::exchange(broken_, nullptr));
+  advance();
+  return until();
+}
+
+void Flow::tell(const Mail& mail) {
+  if (devices_ || engine_.options().virtual_clock || !engine_.host_only()) return mail_.post(mail);
+  mail_.leave(mail);
+  drive_here();
+}
+
+/// By a worker, for which what it submits is nothing of its task's. The thread that waits sees to
+/// what may be the end.
+void Flow::drive_here() {
+  while (!mail_.is_empty() && mail_.claim()) {
+    try {
+      EngineAccess::apart(engine_, [this] { advance(); });
+    } catch (...) {
+      broken_ = std::current_exception();
+    }
+    const bool may_have_ended = broken_ || (alive_ == 0 && (stopping_.load() || intake_.is_over()));
+    mail_.release();
+    if (may_have_ended) return mail_.wake();
   }
 }
 

@@ -4,7 +4,9 @@
 // What a stage does to a chunk is a task of the engine: a call of the source, a body on the host, a
 // kernel. Copies are the engine's as well; the dispatch decides when they begin. Everything that
 // ends comes back as mail. One thread at a time, whoever drives, takes it, tells the part that it
-// is about, and decides what follows:
+// is about, and decides what follows. Where there are but cores, the one that has run a body drives
+// next, so that a chunk's way takes no switch between threads; the thread that waits for the end
+// drives when the rest has come to an end:
 //
 //   Intake --> HostStages / DeviceStages / FlatMap, by segment --> Results
 //
@@ -12,7 +14,8 @@
 //   1. A chunk is in one place: the intake, a stage's queue, the dispatch, a task, the results.
 //   2. A chunk's place in the order of its generation comes to each stage that keeps the order,
 //      also of those that failed: nothing waits for them.
-//   3. Members are the driving thread's, but for the atomics and the parts that say otherwise.
+//   3. Members are the driving thread's (mailbox.h), but for the atomics and the parts that say
+//      otherwise.
 #pragma once
 
 #include <quadriga/pipeline.h>
@@ -72,11 +75,14 @@ class Flow final : ChunkRouter {
   void dropped(FlowItem& item) override;
   void split(FlowItem& item, const std::optional<ChunkFailure>& failure) override;
   void entered(FlowItem& item) override { item.home.entered(item); }
+  void tell(const Mail& mail) override;
 
   /// What the stages share.
   FlowParts parts() { return {engine_, plan_, options_, mail_, stats_, time_, buffers_.get()}; }
   bool is_over() const;
   bool drive(double seconds, const std::function<bool()>& until);
+  void drive_here();
+  bool has_done(const std::function<bool()>& until);
   void advance();
   void take(const Mail& mail);
   void begin_segment(FlowItem& item);
@@ -108,6 +114,7 @@ class Flow final : ChunkRouter {
   std::size_t alive_ = 0;    ///< Chunks that have arrived and not ended.
   bool moved_ = false;       ///< A chunk came to a stage or was dropped since stages were pumped.
   std::optional<ChunkFailure> failure_;  ///< That ends the run: of the smallest number.
+  std::exception_ptr broken_;            ///< What a worker that drove met.
 
   std::atomic<bool> stopping_{false};
   std::atomic<int> order_asked_{-1};

@@ -38,6 +38,8 @@ class ChunkRouter {
   virtual void split(FlowItem& item, const std::optional<ChunkFailure>& failure) = 0;
   /// It has got a device: another may be read ahead for it.
   virtual void entered(FlowItem& item) = 0;
+  /// Any thread, in a body of a chain of chunks that a task has passed on: this thread may drive.
+  virtual void tell(const Mail& mail) = 0;
 };
 
 /// Runs a body as a task of the engine. By the virtual clock bodies take no time (HostTime lets it

@@ -210,7 +210,8 @@ void FlowStats::tell_bound(PipelineStats& stats) const {
     resources.push_back({"the host's cores", std::vector<double>(devices, 0.0),
                          parallel / std::max(1, threads_), 0});
   if (resources.empty()) return;
-  const StreamBound bound = stream_bound(resources, devices);
+  const StreamBound bound =
+      stream_bound(resources, devices, load_ ? load_->equal_chunks() : std::size_t{0});
   stats.bound_seconds = bound.seconds;
   stats.limit = resources[bound.limit].name;
 }

@@ -123,7 +123,7 @@ void HostStages::body(const Arguments& arguments) {
       item->next = nullptr;
       for (std::size_t s = segment.first; s < segment.last; ++s)
         self.parts_.stats.of(s).add(tallies[s - segment.first]);
-      self.parts_.mail.post({Mail::Kind::host, first});
+      self.router_.tell({Mail::Kind::host, first});
       first = next;
       since = end;
     }
@@ -185,7 +185,13 @@ std::vector<double> HostStages::run_slow(FlowItem& item, const Segment& segment)
   for (std::size_t s = segment.first; s < segment.last; ++s) {
     const Stage& stage = parts_.plan.stages()[s];
     const bool passes = run_one(item, s);
-    times.push_back(passes && stage.seconds ? stage.seconds(item.chunk) : 0);
+    times.push_back(0);
+    if (!passes || !stage.seconds) continue;
+    try {
+      times.back() = stated_seconds(stage.seconds, item.chunk);
+    } catch (...) {
+      item.fail(std::current_exception(), stage.name);
+    }
   }
   return times;
 }

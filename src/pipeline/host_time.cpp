@@ -2,9 +2,21 @@
 // src/pipeline/host_time.cpp: tasks that take time.
 #include "pipeline/host_time.h"
 
+#include <fmt/format.h>
+#include <quadriga/error.h>
+
+#include <cmath>
 #include <utility>
 
 namespace quadriga {
+
+double stated_seconds(const Pipeline::Seconds& seconds, const Chunk& chunk) {
+  const double stated = seconds(chunk);
+  if (!std::isfinite(stated) || stated < 0)
+    fail(Errc::invalid_argument,
+         fmt::format("takes(): expected seconds, at least 0, got {}", stated));
+  return stated;
+}
 
 HostTime::HostTime(Engine& engine) : engine_(engine) {
   codelet_.name = "stage on the host";

@@ -5,12 +5,18 @@
 // a core of the machine's host, and what follows from the body follows from the end of that task.
 #pragma once
 
+#include <quadriga/pipeline.h>
+
 #include <functional>
 #include <memory>
 
 #include "engine/engine_access.h"
 
 namespace quadriga {
+
+/// What is stated of a stage and a chunk.
+/// Errors: invalid_argument unless it is finite and at least 0; what the function throws.
+double stated_seconds(const Pipeline::Seconds& seconds, const Chunk& chunk);
 
 class HostTime {
  public:

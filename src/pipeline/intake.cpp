@@ -53,7 +53,7 @@ void Intake::pump() {
   if (arrived) parts_.mail.post({Mail::Kind::arrived, arrived});
   {
     const std::lock_guard lock(mutex_);
-    if (task_ || ended_.load() || !may_ask()) return;
+    if (task_ || ended_.load() || !may_begin()) return;
   }
   if (const Nanoseconds since = std::exchange(full_since_, -1); since >= 0)
     counter_.reserving.fetch_add(parts_.engine.now() - since);
@@ -138,6 +138,14 @@ bool Intake::has_room() const {
 /// Guarded by mutex_. A source that doesn't wait is asked all the time.
 bool Intake::may_ask() const { return place_.drops || has_room(); }
 
+/// Guarded by mutex_. A task that asks begins when half of the places are free, so that it is worth
+/// the switch to its thread. Devices choose among all that are ahead, which stay as many as can be.
+bool Intake::may_begin() const {
+  const bool has_places = parts_.plan.has_kernels() ||
+                          ahead_ <= static_cast<std::size_t>(parts_.options.look_ahead) / 2;
+  return place_.drops || (has_places && has_room());
+}
+
 /// Guarded by mutex_.
 void Intake::let_in(FlowItem& item) {
   admission_.enter(item.host_bytes);
@@ -204,7 +212,12 @@ bool Intake::read_one() {
 
 /// The driver's.
 void Intake::take_time(FlowItem& item) {
-  const double seconds = item.error ? 0 : place_.seconds(item.chunk);
+  double seconds = 0;
+  try {
+    if (!item.error) seconds = stated_seconds(place_.seconds, item.chunk);
+  } catch (...) {
+    item.fail(std::current_exception(), place_.name);
+  }
   const Nanoseconds begin = parts_.engine.now();
   slow_ = &item;
   task_ = parts_.time.pass(seconds, [this, begin, &item] {
@@ -230,7 +243,7 @@ bool Intake::admit(FlowItem& item) {
     }
   }
   if (!is_in) return miss(item), true;
-  parts_.mail.post({Mail::Kind::arrived, &item});
+  parts_.mail.post_more({Mail::Kind::arrived, &item});  // the task's end follows
   return true;
 }
 

@@ -4,7 +4,7 @@
 //
 // Invariants
 //   1. One task at a time asks the source. It ends when there is no room, and the driver submits
-//      another when there is.
+//      another when there is, or where no device chooses among chunks, when half of them have gone.
 //   2. mutex_ guards which chunks are in the run and what they take: admission_, ahead_, largest_,
 //      pending_, the items' `is_ahead` and `is_let_in`, and the free items. An item belongs to the
 //      source's task until its mail is posted, and to nobody once it is free.
@@ -80,6 +80,7 @@ class Intake {
   bool admit(FlowItem& item);
   bool has_room() const;
   bool may_ask() const;
+  bool may_begin() const;
   void let_in(FlowItem& item);
   void miss(FlowItem& item);
   FlowItem* free_item();

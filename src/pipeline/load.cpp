@@ -18,6 +18,8 @@ StreamLoad::StreamLoad(const Machine& machine, std::vector<DeviceId> devices)
 
 void StreamLoad::add(const ChunkLoad& chunk, std::size_t count) {
   const auto times = static_cast<double>(count);
+  if (chunks_ == 0) first_ = chunk;
+  are_equal_ &= chunk.costs_known && chunk == first_;
   chunks_ += count;
   bytes_in_ += times * chunk.bytes_in;
   bytes_out_ += times * chunk.bytes_out;

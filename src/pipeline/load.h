@@ -16,6 +16,8 @@ struct ChunkLoad {
   double bytes_out = 0;
   std::vector<double> kernel_seconds = {};  ///< By device; infinite where it can't run.
   bool costs_known = true;                  ///< Whether these are all of its kernels'.
+
+  bool operator==(const ChunkLoad&) const = default;
 };
 
 /// The work of a stream, with the smallest of it, by which kernels can't begin at once nor results
@@ -29,6 +31,8 @@ class StreamLoad {
   /// Those of kernels and copies. Chunks that follow one another over a link do so from the first.
   std::vector<StreamResource> resources() const;
   std::size_t chunks() const noexcept { return chunks_; }
+  /// How many chunks there are if all ask for the same, else 0.
+  std::size_t equal_chunks() const noexcept { return are_equal_ ? chunks_ : 0; }
   std::size_t devices() const noexcept { return devices_.size(); }
 
  private:
@@ -41,6 +45,8 @@ class StreamLoad {
   const Machine& machine_;
   std::vector<DeviceId> devices_;
   std::size_t chunks_ = 0;
+  ChunkLoad first_;
+  bool are_equal_ = true;
   double bytes_in_ = 0;
   double bytes_out_ = 0;
   std::vector<double> smallest_in_;  ///< Ascending; as many as there are devices.

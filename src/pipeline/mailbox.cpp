@@ -16,7 +16,29 @@ Deadline::Deadline(double seconds) {
 void Mailbox::post(const Mail& mail) {
   const std::lock_guard lock(mutex_);
   mail_.push_back(mail);
-  if (!has_mail_.exchange(true)) arrived_.notify_one();
+  if (!has_mail_.exchange(true) && !is_driven_.load()) arrived_.notify_one();
+}
+
+void Mailbox::post_more(const Mail& mail) {
+  bool has_come = false;
+  {
+    const std::lock_guard lock(mutex_);
+    mail_.push_back(mail);
+    has_come = !has_mail_.exchange(true) && !is_driven_.load();
+  }
+  if (has_come) arrived_.notify_one();
+}
+
+void Mailbox::wake() {
+  const std::lock_guard lock(mutex_);
+  has_mail_.store(true);
+  arrived_.notify_one();
+}
+
+void Mailbox::leave(const Mail& mail) {
+  const std::lock_guard lock(mutex_);
+  mail_.push_back(mail);
+  has_mail_.store(true);
 }
 
 void Mailbox::take(std::vector<Mail>& into) {
@@ -32,7 +54,7 @@ bool Mailbox::wait(const Deadline& deadline) {
     return has_mail_.load();
   }
   std::unique_lock lock(mutex_);
-  const auto has = [&] { return has_mail_.load(); };
+  const auto has = [&] { return has_mail_.load() && !is_driven_.load(); };
   if (deadline.at()) return arrived_.wait_until(lock, *deadline.at(), has);
   arrived_.wait(lock, has);
   return true;

@@ -2,9 +2,13 @@
 // src/pipeline/mailbox.h: what has ended, told by any thread to the one that drives a run.
 //
 // Invariants
-//   1. The mail is guarded by mutex_. has_mail_ is set with it, and cleared when it is taken:
-//      whoever sets it wakes the driver.
-//   2. Who posts the last mail of a run touches nothing behind it: the driver may end the run then.
+//   1. The mail is guarded by mutex_. has_mail_ is set with it, and cleared when it is taken.
+//   2. One thread drives: the one whose claim() succeeded, until it calls release().
+//   3. Mail is never forgotten: post() wakes the thread that waits, unless another one drives, and
+//      leave() is followed by a claim. Who has released looks again whether there is mail. As both
+//      flags are sequentially consistent, one of two sees what the other did.
+//   4. Who posts the last mail of a run touches nothing behind it: the driver may end the run then.
+//      Tasks that leave mail are waited for before the run's memory goes.
 #pragma once
 
 #include <quadriga/engine.h>
@@ -52,14 +56,26 @@ class Mailbox {
  public:
   explicit Mailbox(Engine& engine) : engine_(engine) {}
 
-  /// Any thread.
+  // Any thread.
   void post(const Mail& mail);
+  /// The same of mail that other mail follows, so that the mailbox lives on: who is woken finds the
+  /// mutex free.
+  void post_more(const Mail& mail);
+  /// Wakes nobody: the caller tries to drive.
+  void leave(const Mail& mail);
+  bool is_empty() const noexcept { return !has_mail_.load(); }
+  /// The thread that waits has to look, even if there is mail already.
+  void wake();
+  /// False if another thread drives.
+  bool claim() noexcept { return !is_driven_.exchange(true); }
+  void release() noexcept { is_driven_.store(false); }
+  /// Waits for mail that nobody takes; under the virtual clock the caller drives the engine
+  /// meanwhile. False at the deadline.
+  bool wait(const Deadline& deadline);
+
+  // The driver's.
   /// All that has come, into an empty vector.
   void take(std::vector<Mail>& into);
-  bool is_empty() const noexcept { return !has_mail_.load(); }
-  /// Waits for mail; under the virtual clock the caller drives the engine meanwhile. False at the
-  /// deadline.
-  bool wait(const Deadline& deadline);
 
  private:
   Engine& engine_;
@@ -67,6 +83,7 @@ class Mailbox {
   std::condition_variable arrived_;
   std::vector<Mail> mail_;
   std::atomic<bool> has_mail_{false};
+  std::atomic<bool> is_driven_{false};
 };
 
 }  // namespace quadriga

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "pipeline/host_time.h"
 #include "pipeline/links.h"
 #include "pipeline/row_load.h"
 
@@ -86,7 +87,7 @@ class Estimate {
   double stated(std::size_t place) const { return place < seconds_.size() ? seconds_[place] : 0.0; }
 
   double seconds_of(std::size_t place, const Pipeline::Seconds& seconds, const Chunk& chunk) const {
-    return stated(place) > 0 || !seconds ? stated(place) : seconds(chunk);
+    return stated(place) > 0 || !seconds ? stated(place) : stated_seconds(seconds, chunk);
   }
 
   void add(Chunk& chunk, std::size_t first) {
@@ -224,18 +225,22 @@ PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan,
     demands.push_back({machine, devices});
     demands.push_back({larger, more});
   }
+  const auto rows = std::ranges::count(plan.segments(), StageKind::kernel, &Segment::kind);
   Estimate estimate(plan, options, seconds, demands);
   for (const Chunk& each : chunks) estimate.add_source_chunk(each);
   const Demand none{machine, {}};
   std::vector<StreamResource> resources = estimate.resources(demands.empty() ? none : demands[0]);
-  const StreamBound bound = stream_bound(resources, width);
+  // Rows of kernels with the host between them may pass different devices.
+  const std::size_t pieces =
+      !devices.empty() && rows == 1 ? demands[0].load.equal_chunks() : std::size_t{0};
+  const StreamBound bound = stream_bound(resources, width, pieces);
   StreamResource& limit = resources[bound.limit];
   PipelineEstimate told{bound.seconds, limit.name, 0, bound.seconds, bound.shares};
   if (!devices.empty())
-    told.one_device_more = stream_bound(estimate.resources(demands[1]), width + 1).seconds;
+    told.one_device_more = stream_bound(estimate.resources(demands[1]), width + 1, pieces).seconds;
   limit.fixed /= 2;
   for (double& each : limit.seconds) each /= 2;
-  told.without_limit = stream_bound(resources, width).seconds;
+  told.without_limit = stream_bound(resources, width, pieces).seconds;
   return told;
 }
 

@@ -87,6 +87,33 @@ TEST(StreamBound, ADeviceThatCantWorkTakesNothing) {
   EXPECT_THROW(stream_bound(std::vector<StreamResource>{of_device(1, 0, never_done, 0)}, 1), Error);
 }
 
+TEST(StreamBound, EqualPiecesAreNotDivided) {
+  const std::vector<StreamResource> resources{of_device(2, 0, 3, 0), of_device(2, 1, 3, 0)};
+  EXPECT_NEAR(stream_bound(resources, 2).seconds, 1.5, 1e-6);
+  EXPECT_NEAR(stream_bound(resources, 2, 3).seconds, 2, 1e-6) << "one device has two of three";
+}
+
+TEST(StreamBound, OfPiecesOnRandomMachinesNoDivisionBeatsIt) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const std::size_t devices = 1 + random.below(3);
+    const std::size_t pieces = 1 + random.below(20);
+    std::vector<StreamResource> resources;
+    for (std::size_t d = 0; d < devices; ++d)
+      resources.push_back(of_device(devices, d, 1 + 9 * random.uniform(), random.uniform()));
+    const double alone = searched(resources, devices, static_cast<int>(pieces));
+    EXPECT_NEAR(stream_bound(resources, devices, pieces).seconds, alone, 1e-6);
+    StreamResource link{"link", std::vector<double>(devices, 0.0), 0, 0};
+    for (double& seconds : link.seconds) seconds = 9 * random.uniform();
+    resources.push_back(link);
+    const double found = searched(resources, devices, static_cast<int>(pieces));
+    const double bound = stream_bound(resources, devices, pieces).seconds;
+    EXPECT_LE(bound, found * (1 + 1e-7));
+    EXPECT_GE(bound, stream_bound(resources, devices).seconds * (1 - 1e-7));
+  }
+}
+
 TEST(StreamBound, RandomMachinesAgreeWithASearch) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
