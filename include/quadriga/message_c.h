@@ -137,6 +137,27 @@ int64_t quadriga_scatter(quadriga_communicator* comm, const void* from, void* in
 /* `count` elements for each rank and from each; `into` may be `from`. */
 int64_t quadriga_alltoall(quadriga_communicator* comm, const void* from, void* into, int64_t count,
                           const quadriga_layout* of);
+
+/* The same, started: quadriga_wait() waits for what `request` becomes. All ranks start them in the
+ * same order; a thread of the library carries them out. The memory must stay as it is meanwhile. */
+int64_t quadriga_ibarrier(quadriga_communicator* comm, quadriga_request** request);
+int64_t quadriga_ibcast(quadriga_communicator* comm, void* data, int64_t count,
+                        const quadriga_layout* of, int root, quadriga_request** request);
+int64_t quadriga_iallreduce(quadriga_communicator* comm, const void* from, void* into,
+                            int64_t count, const quadriga_layout* of,
+                            enum quadriga_operation operation, quadriga_request** request);
+int64_t quadriga_ireduce(quadriga_communicator* comm, const void* from, void* into, int64_t count,
+                         const quadriga_layout* of, enum quadriga_operation operation, int root,
+                         quadriga_request** request);
+int64_t quadriga_igather(quadriga_communicator* comm, const void* from, void* into, int64_t count,
+                         const quadriga_layout* of, int root, quadriga_request** request);
+int64_t quadriga_iallgather(quadriga_communicator* comm, const void* from, void* into,
+                            int64_t count, const quadriga_layout* of, quadriga_request** request);
+int64_t quadriga_iscatter(quadriga_communicator* comm, const void* from, void* into, int64_t count,
+                          const quadriga_layout* of, int root, quadriga_request** request);
+int64_t quadriga_ialltoall(quadriga_communicator* comm, const void* from, void* into, int64_t count,
+                           const quadriga_layout* of, quadriga_request** request);
+
 /* The ranks that give the same color, ordered by key, then rank; of a negative color NULL. */
 int64_t quadriga_split(quadriga_communicator* comm, int color, int key,
                        quadriga_communicator** part);

@@ -5,6 +5,7 @@
 #include <quadriga/message_buffer.h>
 #include <quadriga/message_types.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,30 +15,34 @@ namespace quadriga::message {
 
 class Endpoint;
 class ExchangeTransfers;
+class StartedCollective;
 struct MessageTransfer;
 
 /// Seconds that a call may take; nothing: as long as the communicator's deadline says.
 using Seconds = std::optional<double>;
 
-/// A send or a receive that has been started. It goes on when this object ends; its memory must
-/// live, and stay as it is, until it has ended. Copies are the same one; any thread may wait.
+/// A send, a receive or a collective that has been started. It goes on when this object ends; its
+/// memory must live, and stay as it is, until it has ended. Copies are the same one; any thread may
+/// wait.
 class Request {
  public:
   /// One that has ended.
   Request() = default;
-  /// Waits until it has ended.
+  /// Waits until it has ended. A collective has no source and tag.
   /// Errors: what ended it; deadline: it goes on.
   Status wait(Seconds deadline = {}) const;
   /// Whether it has ended. Errors: what ended it.
   bool test() const;
-  /// Withdraws it; false if it has ended.
+  /// Withdraws it; false if it has ended, or is a collective.
   bool cancel() const;
 
  private:
   friend class Communicator;
+  Status wait_since(std::chrono::steady_clock::time_point begin, Seconds deadline) const;
   friend std::vector<Status> waitall(std::span<const Request>, Seconds);
   std::shared_ptr<Endpoint> endpoint_;
   std::shared_ptr<MessageTransfer> transfer_;
+  std::shared_ptr<StartedCollective> collective_;
   double deadline_ = -1;  ///< Negative: none.
 };
 

@@ -170,6 +170,13 @@ void check_signals() {
 
 }  // namespace
 
+std::shared_ptr<void> ArrayPlace::keep() const {
+  if (!place.on_device()) return nullptr;
+  auto* const held = new ArrayPlace;
+  held->kept = kept;
+  return {held, let_go};
+}
+
 std::shared_ptr<ArrayPlace> shared_place(nb::handle array, nb::handle layout, bool writes,
                                          nb::handle stream) {
   return {new ArrayPlace(array, layout, writes, stream), let_go};

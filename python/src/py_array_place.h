@@ -47,8 +47,11 @@ struct ArrayPlace {
 
   /// Waits for what was queued on the stream of a device's array, if it has one. Without the GIL.
   void await_stream() const;
+  /// Keeps an array of a device beyond this object; null for one of the host. With the GIL.
+  std::shared_ptr<void> keep() const;
 
  private:
+  ArrayPlace() = default;
   std::optional<std::uintptr_t> stream_;
 };
 

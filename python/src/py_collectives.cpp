@@ -39,17 +39,22 @@ const MessageBuffer& place_in(const std::unique_ptr<ArrayPlace>& array) {
 }
 
 // Makes what a collective needs. A rank that can't tells the others, who would wait for it.
-template <class Make>
-auto prepared(PyCommunicator& self, CallKind kind, double deadline, const Make& make) {
+template <class Make, class Tell>
+auto made_or_told(const Make& make, const Tell& tell) {
   try {
     return make();
   } catch (nb::python_error& error) {  // Its what() begins with the traceback.
-    refuse(self, kind, nb::str(error.value()).c_str(), deadline);
+    tell(nb::str(error.value()).c_str());
     throw;
   } catch (const std::exception& error) {
-    refuse(self, kind, error.what(), deadline);
+    tell(error.what());
     throw;
   }
+}
+
+template <class Make>
+auto prepared(PyCommunicator& self, CallKind kind, double deadline, const Make& make) {
+  return made_or_told(make, [&](const char* why) { refuse(self, kind, why, deadline); });
 }
 
 // What a collective takes on this rank; either may be absent.
@@ -130,12 +135,69 @@ void allgatherv(PyCommunicator& self, nb::handle from, nb::handle into, double d
   self.communicator.all_gather_parts(parts.first->place, places, patience_of(deadline));
 }
 
+// What a collective that was started takes; either place may be absent.
+struct StartedOperands {
+  std::shared_ptr<ArrayPlace> from, into;
+  int root = -1;
+  ReduceOperation operation = ReduceOperation::sum;
+  bool reproducible = false;
+};
+
+void take_part(CommunicatorCore& core, CallKind kind, const StartedOperands& with) {
+  static const MessageBuffer nothing;
+  const MessageBuffer& from = with.from ? with.from->place : nothing;
+  const MessageBuffer& into = with.into ? with.into->place : nothing;
+  switch (kind) {
+    case CallKind::barrier:
+      return core.barrier({});
+    case CallKind::bcast:
+      return core.broadcast(into, with.root, {});
+    case CallKind::reduce:
+      return core.reduce(from, into, with.operation, with.root, {}, with.reproducible);
+    case CallKind::allreduce:
+      return core.all_reduce(from, into, with.operation, {}, with.reproducible);
+    case CallKind::gather:
+      return core.gather(from, into, with.root, {});
+    case CallKind::scatter:
+      return core.scatter(from, into, with.root, {});
+    case CallKind::allgather:
+      return core.all_gather(from, into, {});
+    case CallKind::alltoall:
+      return core.all_to_all(from, into, {});
+    default:
+      fail(Errc::internal, "no such collective is started");
+  }
+}
+
+PyRequest start(PyCommunicator& self, const std::string& name, nb::handle from, nb::handle into,
+                nb::handle layout, nb::handle root, nb::handle operation, bool reproducible) {
+  const CallKind kind = kind_named(name);
+  message::StartedCollectives& started = self.started();
+  auto with = made_or_told(
+      [&] {
+        const auto place = [&](nb::handle array, bool writes) {
+          return array.is_none() ? nullptr : shared_place(array, layout, writes);
+        };
+        const int at = whole("root", root);
+        // A root's array is read only.
+        const bool writes = kind != CallKind::bcast || self.communicator.rank() != at;
+        return StartedOperands{place(from, false), place(into, writes), at, operation_of(operation),
+                               reproducible};
+      },
+      [&](const char* why) { started.refuse(kind, why); });
+  return {nullptr, nullptr,
+          started.start(kind, [kind, with = std::move(with)](CommunicatorCore& core) {
+            take_part(core, kind, with);
+          })};
+}
+
 void force(PyCommunicator& self, const std::optional<std::string>& algorithm,
            std::int64_t segment) {
   TreeOptions options;
   if (algorithm) options.shapes = {message::tree_shape(*algorithm)};
   options.segment_bytes = segment;
   self.communicator.force(options);
+  self.started().force(options);
 }
 
 }  // namespace
@@ -244,6 +306,8 @@ void bind_collectives(CommunicatorClass& comm) {
       .def("allgatherv", allgatherv, a("sent"), a("received"), a("deadline"))
       .def("exchange", exchange, a("kind"), a("root").none(), a("sent"), a("received"),
            a("deadline"))
+      .def("start", start, a("kind"), a("sent").none(), a("received").none(), a("layout").none(),
+           a("root").none(), a("operation").none(), a("reproducible"))
       .def("force", force, a("algorithm").none(), a("segment"))
       .def(
           "refuse",

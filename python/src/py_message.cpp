@@ -64,7 +64,8 @@ void bind_request(nb::module_& module) {
         return "Status(source=" + std::to_string(self.source) +
                ", tag=" + std::to_string(self.tag) + ", nbytes=" + std::to_string(self.bytes) + ")";
       });
-  nb::class_<PyRequest>(module, "MessageRequest", "A send or a receive that has been started.")
+  nb::class_<PyRequest>(module, "MessageRequest",
+                        "A message or a collective that has been started.")
       .def(
           "wait",
           [](const PyRequest& self, double deadline, double passed) {
@@ -73,17 +74,19 @@ void bind_request(nb::module_& module) {
             const std::chrono::duration<double> before(passed);
             using Clock = std::chrono::steady_clock;
             patience.since = Clock::now() - std::chrono::duration_cast<Clock::duration>(before);
-            return self.endpoint->wait(self.transfer, patience);
+            if (!self.collective) return self.endpoint->wait(self.transfer, patience);
+            self.collective->wait(patience);
+            return MessageStatus{};
           },
           nb::arg("deadline"), nb::arg("passed") = 0.0)
       .def("test",
            [](const PyRequest& self) {
              const GilReleased released;
-             return self.endpoint->test(self.transfer);
+             return self.collective ? self.collective->test() : self.endpoint->test(self.transfer);
            })
       .def("cancel", [](const PyRequest& self) {
         const GilReleased released;
-        return self.endpoint->cancel(self.transfer);
+        return self.transfer && self.endpoint->cancel(self.transfer);
       });
 }
 

@@ -14,6 +14,7 @@
 #include "engine/message_lane.h"
 #include "gil_gate.h"
 #include "message/communicator.h"
+#include "message/started_collectives.h"
 #include "py_array_place.h"
 #include "py_message_tasks.h"
 #include "whole.h"
@@ -22,15 +23,18 @@ namespace quadriga::python {
 
 namespace nb = nanobind;
 
+/// A message, or a collective without the first two.
 struct PyRequest {
   std::shared_ptr<message::Endpoint> endpoint;
   message::TransferPtr transfer;
+  std::shared_ptr<message::StartedCollective> collective;
 };
 
 struct PyCommunicator {
   std::shared_ptr<message::Endpoint> endpoint;  // Outlives the communicator.
   message::CommunicatorCore communicator;
   std::shared_ptr<MessageLane> lane;  // Null until tasks use it.
+  std::shared_ptr<message::StartedCollectives> started_collectives;
 
   explicit PyCommunicator(std::shared_ptr<message::Endpoint> made)
       : endpoint(std::move(made)), communicator(endpoint) {}
@@ -41,8 +45,9 @@ struct PyCommunicator {
             nb::handle stream) {
     const int to = whole("dest", dest), with = whole("tag", tag);
     const ArrayPlace from(array, layout, false, stream);
+    auto keep = from.keep();
     const GilReleased released;
-    communicator.send(from.place, to, with, patience_of(deadline), from.order);
+    communicator.send(from.place, to, with, patience_of(deadline), from.order, std::move(keep));
   }
   message::MessageStatus recv(nb::handle array, nb::handle source, nb::handle tag,
                               nb::handle layout, double deadline, nb::handle stream) {
@@ -59,14 +64,14 @@ struct PyCommunicator {
     const int to = whole("dest", dest), with = whole("tag", tag);
     const auto from = shared_place(array, layout, false, stream);
     const GilReleased released;
-    return {endpoint, communicator.start_send(from->place, to, with, from, from->order)};
+    return {endpoint, communicator.start_send(from->place, to, with, from, from->order), {}};
   }
   PyRequest irecv(nb::handle array, nb::handle source, nb::handle tag, nb::handle layout,
                   nb::handle stream) {
     const int from = whole("source", source), with = whole("tag", tag);
     const auto into = shared_place(array, layout, true, stream);
     const GilReleased released;
-    return {endpoint, communicator.start_receive(into->place, from, with, into, into->order)};
+    return {endpoint, communicator.start_receive(into->place, from, with, into, into->order), {}};
   }
   /// Its paths: name, seconds or nothing, whether it is chosen, why.
   using Path = std::tuple<std::string, std::optional<double>, bool, std::string>;
@@ -88,13 +93,14 @@ struct PyCommunicator {
     const int to = whole("dest", dest), by = whole("source", source);
     const int sent_with = whole("sendtag", send_tag), got_with = whole("recvtag", receive_tag);
     const ArrayPlace from(sent, send_layout, false, stream);
+    auto keep = from.keep();
     if (!stream.is_none()) {
       message::Patience patience = patience_of(deadline);
       patience.since = std::chrono::steady_clock::now();
       const PyRequest arriving = irecv(received, source, receive_tag, receive_layout, stream);
       try {
         const GilReleased released;
-        communicator.send(from.place, to, sent_with, patience, from.order);
+        communicator.send(from.place, to, sent_with, patience, from.order, std::move(keep));
       } catch (...) {
         withdraw(arriving);
         throw;
@@ -104,7 +110,7 @@ struct PyCommunicator {
     const ArrayPlace into(received, receive_layout, true);
     const GilReleased released;
     return communicator.send_receive(from.place, to, sent_with, into.place, by, got_with,
-                                     patience_of(deadline));
+                                     patience_of(deadline), {}, {}, std::move(keep));
   }
   std::optional<message::MessageStatus> probe(nb::handle source, nb::handle tag, bool waits,
                                               double deadline) {
@@ -123,6 +129,17 @@ struct PyCommunicator {
       all.emplace_back(message::text_of(pair.in), message::text_of(pair.out), pair.opened);
     }
     return all;
+  }
+  /// Its end waits for its thread: without the GIL.
+  message::StartedCollectives& started() {
+    if (started_collectives) return *started_collectives;
+    started_collectives = {new message::StartedCollectives(communicator), [](auto* made) {
+                             std::optional<GilReleased> released;
+                             if (Py_IsInitialized() != 0 && PyGILState_Check() != 0)
+                               released.emplace();
+                             delete made;
+                           }};
+    return *started_collectives;
   }
   std::string close(double seconds) {
     const GilReleased released;

@@ -4,6 +4,7 @@
 #include <quadriga/error.h>
 #include <quadriga/message.h>
 #include <quadriga/message_c.h>
+#include <quadriga/message_collectives.h>
 
 #include <array>
 #include <exception>
@@ -87,6 +88,23 @@ std::int64_t collective(const quadriga_communicator* comm, message::CallKind kin
       throw;
     }
     (*run)();
+  });
+}
+
+/// A collective that `start(communicator)` starts: as above.
+template <class Start>
+std::int64_t started(const quadriga_communicator* comm, message::CallKind kind,
+                     quadriga_request** request, const Start& start) noexcept {
+  if (request == nullptr) return c_failed(QUADRIGA_INVALID, "the pointer to the result is NULL");
+  *request = nullptr;
+  return guarded([&] {
+    const Communicator& ranks = opened(comm);
+    try {
+      *request = new quadriga_request{start(ranks)};
+    } catch (const quadriga::Error& error) {
+      ranks.common().started().refuse(kind, error.what());
+      throw;
+    }
   });
 }
 
@@ -336,6 +354,73 @@ std::int64_t quadriga_alltoall(quadriga_communicator* comm, const void* from, vo
     return [&ranks, out = sent(from, all, of), in = received(into, all, of)] {
       ranks.alltoall(out, in);
     };
+  });
+}
+
+std::int64_t quadriga_ibarrier(quadriga_communicator* comm, quadriga_request** request) {
+  return started(comm, CallKind::barrier, request,
+                 [](const Communicator& ranks) { return message::ibarrier(ranks); });
+}
+
+std::int64_t quadriga_ibcast(quadriga_communicator* comm, void* data, std::int64_t count,
+                             const quadriga_layout* of, int root, quadriga_request** request) {
+  return started(comm, CallKind::bcast, request, [&](const Communicator& ranks) {
+    return message::ibcast(ranks, received(data, count, of), root);
+  });
+}
+
+std::int64_t quadriga_iallreduce(quadriga_communicator* comm, const void* from, void* into,
+                                 std::int64_t count, const quadriga_layout* of,
+                                 quadriga_operation operation, quadriga_request** request) {
+  return started(comm, CallKind::allreduce, request, [&](const Communicator& ranks) {
+    return message::iallreduce(ranks, sent(from, count, of), received(into, count, of),
+                               known(operation));
+  });
+}
+
+std::int64_t quadriga_ireduce(quadriga_communicator* comm, const void* from, void* into,
+                              std::int64_t count, const quadriga_layout* of,
+                              quadriga_operation operation, int root, quadriga_request** request) {
+  return started(comm, CallKind::reduce, request, [&](const Communicator& ranks) {
+    const std::int64_t own = ranks.rank() == root ? count : 0;
+    return message::ireduce(ranks, sent(from, count, of), received(into, own, of), known(operation),
+                            root);
+  });
+}
+
+std::int64_t quadriga_igather(quadriga_communicator* comm, const void* from, void* into,
+                              std::int64_t count, const quadriga_layout* of, int root,
+                              quadriga_request** request) {
+  return started(comm, CallKind::gather, request, [&](const Communicator& ranks) {
+    const std::int64_t all = of_all(ranks, count, ranks.rank() == root);
+    return message::igather(ranks, sent(from, count, of), received(into, all, of), root);
+  });
+}
+
+std::int64_t quadriga_iallgather(quadriga_communicator* comm, const void* from, void* into,
+                                 std::int64_t count, const quadriga_layout* of,
+                                 quadriga_request** request) {
+  return started(comm, CallKind::allgather, request, [&](const Communicator& ranks) {
+    return message::iallgather(ranks, sent(from, count, of),
+                               received(into, of_all(ranks, count), of));
+  });
+}
+
+std::int64_t quadriga_iscatter(quadriga_communicator* comm, const void* from, void* into,
+                               std::int64_t count, const quadriga_layout* of, int root,
+                               quadriga_request** request) {
+  return started(comm, CallKind::scatter, request, [&](const Communicator& ranks) {
+    const std::int64_t all = of_all(ranks, count, ranks.rank() == root);
+    return message::iscatter(ranks, sent(from, all, of), received(into, count, of), root);
+  });
+}
+
+std::int64_t quadriga_ialltoall(quadriga_communicator* comm, const void* from, void* into,
+                                std::int64_t count, const quadriga_layout* of,
+                                quadriga_request** request) {
+  return started(comm, CallKind::alltoall, request, [&](const Communicator& ranks) {
+    const std::int64_t all = of_all(ranks, count);
+    return message::ialltoall(ranks, sent(from, all, of), received(into, all, of));
   });
 }
 

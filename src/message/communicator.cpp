@@ -60,9 +60,11 @@ Posting CommunicatorCore::message(const MessageBuffer& place, int peer, int tag,
 }
 
 void CommunicatorCore::send(const MessageBuffer& place, int destination, int tag,
-                            const Patience& patience, std::shared_ptr<StreamOrder> order) const {
+                            const Patience& patience, std::shared_ptr<StreamOrder> order,
+                            std::shared_ptr<void> keep) const {
   Posting made = message(place, destination, tag, CallKind::send);
   made.order = std::move(order);
+  made.keep = std::move(keep);
   endpoint_->send(made, patience);
 }
 
@@ -96,12 +98,13 @@ MessageStatus CommunicatorCore::send_receive(const MessageBuffer& from, int dest
                                              int send_tag, const MessageBuffer& into, int source,
                                              int receive_tag, Patience patience,
                                              std::shared_ptr<StreamOrder> send_order,
-                                             std::shared_ptr<StreamOrder> receive_order) const {
+                                             std::shared_ptr<StreamOrder> receive_order,
+                                             std::shared_ptr<void> send_keep) const {
   patience.since = std::chrono::steady_clock::now();
   const TransferPtr arriving =
       start_receive(into, source, receive_tag, {}, std::move(receive_order));
   try {
-    send(from, destination, send_tag, patience, std::move(send_order));
+    send(from, destination, send_tag, patience, std::move(send_order), std::move(send_keep));
     return endpoint_->wait(arriving, patience);
   } catch (...) {
     endpoint_->withdraw(arriving);

@@ -60,8 +60,10 @@ class CommunicatorCore {
   /// Ranks are this communicator's; errors as Endpoint's, and invalid_argument for ranks and tags.
   /// With an `order` what its stream held comes first, and what it gets after a receive's end, or
   /// its wait's, comes later: these end once the receive is queued on the device.
+  /// `keep` is let go once nothing uses the memory, which may be later than a failed call's end
+  /// (Endpoint::patience_while_held).
   void send(const MessageBuffer& place, int destination, int tag, const Patience& patience,
-            std::shared_ptr<StreamOrder> order = {}) const;
+            std::shared_ptr<StreamOrder> order = {}, std::shared_ptr<void> keep = {}) const;
   MessageStatus receive(const MessageBuffer& place, int source, int tag, const Patience& patience,
                         std::shared_ptr<StreamOrder> order = {}) const;
   TransferPtr start_send(const MessageBuffer& place, int destination, int tag,
@@ -74,7 +76,8 @@ class CommunicatorCore {
   MessageStatus send_receive(const MessageBuffer& from, int destination, int send_tag,
                              const MessageBuffer& into, int source, int receive_tag,
                              Patience patience, std::shared_ptr<StreamOrder> send_order = {},
-                             std::shared_ptr<StreamOrder> receive_order = {}) const;
+                             std::shared_ptr<StreamOrder> receive_order = {},
+                             std::shared_ptr<void> send_keep = {}) const;
   std::optional<MessageStatus> probe(int source, int tag,
                                      const std::optional<Patience>& patience) const;
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "message/communicator.h"
+#include "message/started_collectives.h"
 
 namespace quadriga::message {
 
@@ -37,9 +38,24 @@ struct Communicator::Common {
     return made;
   }
 
+  Request request(std::shared_ptr<StartedCollective> collective) const {
+    Request made;
+    made.collective_ = std::move(collective);
+    made.deadline_ = deadline.load();
+    return made;
+  }
+  /// By the thread that calls collectives.
+  StartedCollectives& started() {
+    if (!started_) started_ = std::make_unique<StartedCollectives>(core);
+    return *started_;
+  }
+
   const std::shared_ptr<Endpoint> endpoint;
   CommunicatorCore core;
   std::atomic<double> deadline;  ///< Negative: none.
+
+ private:
+  std::unique_ptr<StartedCollectives> started_;
 };
 
 }  // namespace quadriga::message

@@ -16,7 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // How often it is asked whether a device has read what it holds.
-constexpr auto nap = std::chrono::microseconds(50);
+constexpr auto look_again = std::chrono::microseconds(50);
 
 Clock::time_point end_of_hold() {
   const std::chrono::duration<double> longest(Endpoint::patience_while_held);
@@ -53,7 +53,7 @@ void Endpoint::wait_while_held(Hold& hold, const MessageTransfer& transfer,
                                Clock::time_point until) {
   while (transfer.sends && traffic_.sends().is_held(transfer) && Clock::now() < until) {
     hold.pause();
-    std::this_thread::sleep_for(nap);
+    std::this_thread::sleep_for(look_again);
     hold.resume();
     traffic_.progress();
   }

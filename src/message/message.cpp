@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/config.h"
+#include "message/buffer_place.h"
 #include "message/communicator_common.h"
 #include "message/join.h"
 #include "message/start.h"
@@ -14,14 +15,6 @@
 
 namespace quadriga::message {
 namespace {
-
-// The library doesn't write to what is sent.
-template <class Buffer>
-MessageBuffer place_of(const Buffer& buffer) {
-  auto* const data = static_cast<std::byte*>(const_cast<void*>(buffer.data()));
-  if (buffer.layout().bytes() == 0) return {buffer.layout(), data};
-  return {buffer.layout(), data, buffer.memory().port, buffer.memory().device};
-}
 
 // Null without a stream.
 template <class Buffer>
@@ -31,15 +24,7 @@ std::shared_ptr<StreamOrder> order_of(const Buffer& buffer) {
   return std::make_shared<StreamOrder>(memory.port, memory.device, *memory.stream);
 }
 
-// Once its stream has come so far.
-template <class Buffer>
-MessageBuffer ready_place_of(const Buffer& buffer) {
-  const DeviceMemory& memory = buffer.memory();
-  if (memory.stream && memory.port) memory.port->synchronize(memory.device, *memory.stream);
-  return place_of(buffer);
-}
-
-// The same in a collective, which raises on all ranks if it fails here.
+// In a collective, which raises on all ranks if it fails here.
 template <class Common, class Buffer>
 MessageBuffer ready_place_of(const Buffer& buffer, CallKind kind, Common& common,
                              Seconds deadline) {
@@ -67,22 +52,27 @@ ReceiveBuffer::ReceiveBuffer(void* data, std::int64_t count, ElementType type)
     : layout_(contiguous_layout(count, type)), data_(data) {}
 
 Status Request::wait(Seconds deadline) const {
-  if (!transfer_) return {};
-  return endpoint_->wait(transfer_, patience_for(deadline, deadline_));
+  return wait_since(std::chrono::steady_clock::now(), deadline);
 }
 
-bool Request::test() const { return !transfer_ || endpoint_->test(transfer_); }
+Status Request::wait_since(std::chrono::steady_clock::time_point begin, Seconds deadline) const {
+  Patience patience = patience_for(deadline, deadline_);
+  patience.since = begin;
+  if (transfer_) return endpoint_->wait(transfer_, patience);
+  if (collective_) collective_->wait(patience);
+  return {};
+}
+
+bool Request::test() const {
+  return collective_ ? collective_->test() : !transfer_ || endpoint_->test(transfer_);
+}
 
 bool Request::cancel() const { return transfer_ && endpoint_->cancel(transfer_); }
 
 std::vector<Status> waitall(std::span<const Request> requests, Seconds deadline) {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<Status> all;
-  for (const Request& each : requests) {
-    Patience patience = patience_for(deadline, each.deadline_);
-    patience.since = begin;
-    all.push_back(each.transfer_ ? each.endpoint_->wait(each.transfer_, patience) : Status{});
-  }
+  for (const Request& each : requests) all.push_back(each.wait_since(begin, deadline));
   return all;
 }
 

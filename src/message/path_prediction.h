@@ -17,8 +17,9 @@ struct HostRates {
   double bytes_per_second = 0;
   double latency_seconds = 0;
 };
-/// The rate of this process's large copies, measured when it is first asked for, within some 20 ms;
-/// the latency is that of the cost model of collectives.
+/// The rate of this process's large copies, and what a message of 8 bytes takes between two of its
+/// threads, measured when first asked for, within some 20 ms: as the machine is at that time.
+/// Errors: unavailable if there can be no further thread.
 const HostRates& host_rates();
 
 /// What a prediction depends on.

@@ -46,9 +46,10 @@ std::byte* mapped(std::size_t bytes, int flags, int descriptor) {
 }  // namespace
 
 SegmentShape::SegmentShape(int count) noexcept : ranks(count) {
-  // A message of 4 KiB fits one slot. An odd number of lines spreads slots over a cache's sets.
+  // A message of 4 KiB fits one slot, of 512 bytes its small part. An odd number of lines spreads
+  // slots over a cache's sets.
   const std::uint32_t slots = count <= 16 ? 64 : count <= 64 ? 16 : 8;
-  messages = {slots, 8192 + line_bytes};
+  messages = {slots, 8192 + line_bytes, 512 + line_bytes};
   pieces = {8, 32768 + line_bytes};
 }
 

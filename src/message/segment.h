@@ -60,7 +60,10 @@ struct ClaimWord {
 struct RingShape {
   std::uint32_t slots = 0;
   std::size_t slot_bytes = 0;
-  std::size_t bytes() const noexcept { return sizeof(ReadMark) + slots * slot_bytes; }
+  std::size_t small_bytes = 0;  ///< Of a slot's small part; 0: it has none.
+  std::size_t bytes() const noexcept {
+    return sizeof(ReadMark) + slots * (small_bytes + slot_bytes);
+  }
 };
 
 /// Where everything is: it follows from the number of ranks alone.

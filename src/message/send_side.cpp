@@ -74,7 +74,7 @@ bool SendSide::send_now(const MessageBuffer& place, int peer, int tag,
   if (place.on_device() && bytes > 0) return false;  // It waits for its receive.
   if (bytes + sizeof(Envelope) > link.messages_out.capacity() || !backlog_[index].empty())
     return false;
-  std::byte* const at = link.messages_out.reserve();
+  std::byte* const at = link.messages_out.reserve(sizeof(Envelope) + bytes);
   if (at == nullptr) return false;
   Envelope envelope = envelope_of(place, tag, context);
   envelope.bytes = static_cast<std::uint16_t>(bytes);
@@ -123,7 +123,7 @@ bool SendSide::publish(const TransferPtr& transfer) {
   }
   const bool is_offered = transfer->place.on_device() && transfer->place.bytes() > 0;
   if (!is_offered && transfer->place.bytes() + sizeof(Envelope) <= link.messages_out.capacity()) {
-    std::byte* const at = link.messages_out.reserve();
+    std::byte* const at = link.messages_out.reserve(sizeof(Envelope) + transfer->place.bytes());
     if (at == nullptr) return false;
     write(link, at, *transfer);
     end(*transfer);
@@ -131,7 +131,9 @@ bool SendSide::publish(const TransferPtr& transfer) {
   }
   const auto peer = static_cast<std::size_t>(transfer->peer);
   const bool has_claim = !free_claims_[peer].empty() || numbers_[peer].size() < claims_per_pair;
-  std::byte* const at = has_claim ? link.messages_out.reserve() : nullptr;
+  RingWriter& ring = link.messages_out;
+  const std::size_t most = is_offered ? ring.capacity() : sizeof(Envelope) + sizeof(Offer);
+  std::byte* const at = has_claim ? ring.reserve(most) : nullptr;
   if (at == nullptr) return false;
   transfer->claim = next_claim(peer);
   transfer->expected = transfer->place.bytes();

@@ -25,6 +25,7 @@ from .layout import Layout
 from .plan import ExchangePlan, Message, plan_of
 from .prediction import PredictedPath
 from .request import Request, limit_of
+from .started import StartedCollectives
 
 if TYPE_CHECKING:
     from ..engine import Engine
@@ -41,7 +42,7 @@ _log = logging.getLogger("quadriga")
 _worlds: weakref.WeakSet[Communicator] = weakref.WeakSet()
 
 
-class Communicator(PartsExchange):
+class Communicator(PartsExchange, StartedCollectives):
     """Ranks that exchange messages; made by `join`, `world` or `Split`.
 
     Arrays may be any NumPy arrays and views, also strided ones, what has the buffer protocol, and

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/message/request.py: sends and receives that have been started.
-"""Requests: what `isend` and `irecv` return."""
+# python/quadriga/message/request.py: messages and collectives that have been started.
+"""Requests: what `isend`, `irecv` and collectives that are started return."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def limit_of(seconds: float | None) -> float:
 
 
 class Request:
-    """A send or a receive that has been started; it goes on when this object is dropped."""
+    """A message or a collective that has been started; it goes on when this object is dropped."""
 
     __slots__ = ("_limit", "core")
 
@@ -47,5 +47,5 @@ class Request:
         return ended
 
     def cancel(self) -> bool:
-        """Withdraw it; false if it has ended."""
+        """Withdraw it; false if it has ended, or is a collective."""
         return self.core.cancel()

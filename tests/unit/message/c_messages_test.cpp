@@ -74,6 +74,44 @@ TEST(CMessages, BetweenProcesses) {
   EXPECT_EQ(states, std::vector<int>(3, 0));
 }
 
+TEST(CMessages, CollectivesThatAreStarted) {
+  const std::string address = new_address(), token = new_token();
+  const auto states = as_processes(2, [&](int rank) {
+    quadriga_communicator* comm = nullptr;
+    expect(quadriga_join(address.c_str(), rank, 2, token.c_str(), 20, &comm) == 0, "join");
+    std::array<double, 2> own{1.0 + rank, 5}, told = own, sum{}, most{}, back{};
+    std::array<double, 4> all{}, whole{}, turned{}, given{1, 2, 3, 4};
+    std::array<quadriga_request*, 8> requests{};
+    auto* at = requests.data();
+    expect(quadriga_ibarrier(comm, at++) == 0, "ibarrier");
+    expect(quadriga_ibcast(comm, told.data(), 2, real, 1, at++) == 0, "ibcast");
+    expect(quadriga_iallreduce(comm, own.data(), sum.data(), 2, real, QUADRIGA_SUM, at++) == 0,
+           "iallreduce");
+    expect(quadriga_ireduce(comm, own.data(), most.data(), 2, real, QUADRIGA_MAX, 1, at++) == 0,
+           "ireduce");
+    expect(quadriga_iallgather(comm, own.data(), all.data(), 2, real, at++) == 0, "iallgather");
+    expect(quadriga_igather(comm, own.data(), whole.data(), 2, real, 0, at++) == 0, "igather");
+    expect(quadriga_iscatter(comm, given.data(), back.data(), 2, real, 0, at++) == 0, "iscatter");
+    expect(quadriga_ialltoall(comm, given.data(), turned.data(), 2, real, at++) == 0, "ialltoall");
+    for (quadriga_request*& each : requests)
+      expect(quadriga_wait(&each, nullptr) == 0 && each == nullptr, "wait");
+    expect(told[0] == 2 && sum[0] == 3 && sum[1] == 10, "bcast, allreduce");
+    expect(rank == 0 || most[0] == 2, "reduce");
+    expect(all[0] == 1 && all[2] == 2 && (rank == 1 || whole == all), "gathered");
+    expect(back[1] == 2 + 2 * rank && turned[3] == 2 + 2 * rank, "scatter, alltoall");
+    // What is wrong on one rank alone raises on both.
+    quadriga_request* wrong = nullptr;
+    const std::int64_t count = rank == 0 ? -1 : 2;
+    const std::int64_t result = quadriga_ibcast(comm, told.data(), count, real, 0, &wrong);
+    expect(result == (rank == 0 ? QUADRIGA_INVALID : 0), "a wrong count");
+    expect(rank == 0 || quadriga_wait(&wrong, nullptr) == QUADRIGA_INVALID, "of the other one");
+    expect(quadriga_ibarrier(comm, nullptr) == QUADRIGA_INVALID, "nowhere for the request");
+    expect(quadriga_barrier(comm) == 0, "barrier");
+    quadriga_leave(comm);
+  });
+  EXPECT_EQ(states, std::vector<int>(2, 0));
+}
+
 TEST(CMessages, CollectivesAndPlans) {
   const std::string address = new_address(), token = new_token();
   const auto states = as_processes(3, [&](int rank) {

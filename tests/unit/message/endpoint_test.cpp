@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -424,6 +425,29 @@ TEST(Endpoint, NobodyLeftToReceiveFromIsAnError) {
               all[0]->probe(from(*all[0], any_source, 1, {}), Patience{20, {}});
             }),
             Errc::peer_lost);
+}
+
+// The system makes a page at its first touch, which takes longer than a message of 8 bytes.
+TEST(Endpoint, ShortMessagesTouchFewPages) {
+  const auto segment = SharedSegment::local(2);
+  RingWriter writer(segment->message_ring(1, 0), segment->shape().messages);
+  RingReader reader(segment->message_ring(1, 0), segment->shape().messages);
+  const std::uint32_t slots = writer.slots();
+  std::vector<const std::byte*> places;
+  for (std::uint32_t i = 0; i < 2 * slots; ++i) {
+    const bool is_large = i % slots == 1;
+    std::byte* const at = is_large ? writer.reserve() : writer.reserve(64);
+    ASSERT_NE(at, nullptr);
+    std::memset(at, static_cast<int>(i), is_large ? writer.capacity() : 64);
+    EXPECT_EQ(reader.front(), nullptr);
+    writer.publish();
+    ASSERT_EQ(reader.front(), at);
+    EXPECT_EQ(at[63], static_cast<std::byte>(i));
+    if (!is_large) places.push_back(at);
+    reader.pop();
+  }
+  const auto [first, last] = std::ranges::minmax(places);
+  EXPECT_LT(last - first, std::ptrdiff_t{12} * 4096) << "of 64 slots";
 }
 
 // What another rank writes wrongly ends that rank's link only.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "message/step_cache.h"
 #include "unit/message/device_numbers.h"
 #include "unit/message/endpoints.h"
 
@@ -54,6 +55,15 @@ TEST(Prediction, OfTheHostFollowsSizeLayoutAndWhatTheSystemPermits) {
   EXPECT_EQ(chosen(predicted_paths(question)), "pieces");
   question.is_own = true;
   EXPECT_EQ(chosen(predicted_paths(question)), "copy");
+}
+
+// Not what a model of collectives supposes.
+TEST(Prediction, LatenciesAreMeasured) {
+  const HostRates& rates = host_rates();
+  EXPECT_NE(rates.latency_seconds, StepCache::latency_seconds);
+  EXPECT_GT(rates.latency_seconds, 1e-9);
+  EXPECT_LT(rates.latency_seconds, 1);
+  EXPECT_EQ(&rates, &host_rates()) << "measured twice";
 }
 
 TEST(Prediction, OfDevicesFollowsTheLinksAndWhatThePairFoundOut) {
