@@ -117,9 +117,9 @@ def _tiles(n: int) -> Callable[[bool], list[Point]]:
         fines = (0, 192) if quick else (0, 128, 192, 256)
         found = []
         for fine in fines:
-            step = 192 if fine == 0 else fine
-            tiles = range(384, 1921, step) if n < 20000 else range(576, 1921, step)
-            for tile in [each for each in tiles if each % 64 == 0][:: 3 if quick else 1]:
+            step, least = fine or 192, 384 if n < 20000 else 576
+            first = -(-least // step) * step
+            for tile in range(first, 1921, step)[:: 3 if quick else 1]:
                 line = f"b = {fine}" if fine else "flat"
                 found.append(Point(line, tile, _wu(order, tile, fine)))
         return found
