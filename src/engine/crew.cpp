@@ -47,8 +47,10 @@ void Crew::run(const Subgraph& graph) {
   }
   ready_.fetch_add(static_cast<std::int64_t>(at_first), std::memory_order_seq_cst);
   for (std::size_t i = 1; i < at_first; ++i) hooks_.added();
+  const Nanoseconds begin = hooks_.now();
+  std::size_t own = 0;
   spin_until([&] {
-    work(run);
+    own += work(run);
     return run.left.load(std::memory_order_acquire) == 0;
   });
   {
@@ -56,6 +58,7 @@ void Crew::run(const Subgraph& graph) {
     std::erase(open_, &run);
   }
   spin_until([&] { return run.helpers.load(std::memory_order_acquire) == 0; });
+  tell(run, own, begin, false);
   if (run.error) std::rethrow_exception(run.error);
 }
 
@@ -76,15 +79,21 @@ bool Crew::help() {
   while (Run* const run = join()) {
     // Nobody was woken for what became ready while this core looked for work.
     if (ready_.load(std::memory_order_relaxed) > 1) hooks_.added();
-    helped = work(*run) || helped;
+    const Nanoseconds begin = hooks_.now();
+    const std::size_t tasks = work(*run);
+    tell(*run, tasks, begin, true);
+    helped = helped || tasks > 0;
     run->helpers.fetch_sub(1, std::memory_order_release);
   }
   return helped;
 }
 
-bool Crew::work(Run& run) {
-  bool worked = false;
-  while (true) {
+void Crew::tell(const Run& run, std::size_t tasks, Nanoseconds begin, bool helps) const {
+  if (tasks > 0) hooks_.worked({run.task, run.graph.name(), tasks, begin, hooks_.now(), helps});
+}
+
+std::size_t Crew::work(Run& run) {
+  for (std::size_t worked = 0;; ++worked) {
     std::size_t task = 0;
     bool has_failed = false;
     {
@@ -95,7 +104,6 @@ bool Crew::work(Run& run) {
       run.ready.pop_back();
     }
     ready_.fetch_sub(1, std::memory_order_relaxed);
-    worked = true;
     if (!has_failed) execute(run, task);
     end(run, task);
   }

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -26,6 +27,16 @@
 #include "graph/subgraph.h"
 
 namespace quadriga {
+
+/// What one core did for one divided task without a break.
+struct FineStretch {
+  const Task* task = nullptr;  ///< The divided one; null outside of any.
+  std::string_view name = {};  ///< Of its codelet.
+  std::size_t tasks = 0;       ///< Fine ones.
+  Nanoseconds begin = 0;
+  Nanoseconds end = 0;
+  bool helps = false;  ///< It isn't the core that has the divided task.
+};
 
 class Crew {
  public:
@@ -36,6 +47,9 @@ class Crew {
     std::function<void()> added;
     /// Whether a task is cancelled; any thread, also for null.
     std::function<bool(const Task*)> is_cancelled;
+    /// Time, and who hears what cores did; by the core itself, before the divided task ends.
+    std::function<Nanoseconds()> now;
+    std::function<void(const FineStretch&)> worked;
   };
 
   Crew(const Graph& graph, Hooks hooks) : of_(graph), hooks_(std::move(hooks)) {}
@@ -77,8 +91,9 @@ class Crew {
     std::atomic<int> helpers{0};
   };
 
-  /// Runs ready tasks of the run until there is none. False if there was none.
-  bool work(Run& run);
+  /// Runs ready tasks of the run until there is none; returns how many.
+  std::size_t work(Run& run);
+  void tell(const Run& run, std::size_t tasks, Nanoseconds begin, bool helps) const;
   void execute(Run& run, std::size_t task);
   void end(Run& run, std::size_t task);
   Run* join();

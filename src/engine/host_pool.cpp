@@ -75,7 +75,15 @@ Crew::Hooks HostPool::crew_hooks(bool divide) {
               },
           .added = [this] { queues_.added_elsewhere(); },
           .is_cancelled =
-              [this](const Task* task) { return cancelled() || (task && task->cancelled()); }};
+              [this](const Task* task) { return cancelled() || (task && task->cancelled()); },
+          .now = [this] { return now(); },
+          .worked = [this](const FineStretch& stretch) { note(stretch); }};
+}
+
+void HostPool::note(const FineStretch& stretch) {
+  // In a busy period that is still counted, the time is part of that.
+  if (const Worker* const self = own())
+    recorder_.fine(self->lane, stretch, stretch.helps && self->tasks == 0);
 }
 
 HostPool::Worker* HostPool::own() const noexcept {

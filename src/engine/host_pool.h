@@ -88,6 +88,7 @@ class HostPool final : public OneMemory {
   bool wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline);
   Worker* own() const noexcept;
   Crew::Hooks crew_hooks(bool divide);
+  void note(const FineStretch& stretch);
 
   Graph& graph_;
   Recorder& recorder_;

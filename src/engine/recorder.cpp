@@ -65,6 +65,21 @@ void Recorder::kernel(int index, const Task& task, Nanoseconds begin, Nanosecond
   log(lane, record);
 }
 
+void Recorder::fine(int index, const FineStretch& stretch, bool counts) {
+  Lane& lane = *lanes_[static_cast<std::size_t>(index)];
+  if (counts) lane.busy.fetch_add(stretch.end - stretch.begin, std::memory_order_relaxed);
+  if (!tracing_) return;
+  Record record;
+  record.kind = Record::Kind::fine;
+  record.detail = stretch.helps ? 1 : 0;
+  record.task = stretch.task ? stretch.task->id.load() : 0;
+  record.bytes = stretch.tasks;
+  record.name = &*lane.names.emplace(stretch.name).first;
+  record.begin = stretch.begin;
+  record.end = stretch.end;
+  log(lane, record);
+}
+
 void Recorder::computed(DeviceId device, Nanoseconds begin, Nanoseconds end) {
   times_[device].computing.add(begin, end);
   times_[device].either.add(begin, end);

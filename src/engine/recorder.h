@@ -19,6 +19,7 @@
 
 #include "device/backend.h"
 #include "engine/busy_union.h"
+#include "engine/crew.h"
 #include "graph/spin_lock.h"
 #include "graph/task.h"
 #include "memory/memory.h"
@@ -81,15 +82,15 @@ struct RecordedData {
 };
 
 struct Record {
-  enum class Kind : std::uint8_t { kernel, copy, mark };
+  enum class Kind : std::uint8_t { kernel, copy, mark, fine };
   Kind kind = Kind::mark;
-  std::uint8_t detail = 0;  ///< Reason or Mark.
+  std::uint8_t detail = 0;  ///< Reason or Mark; of fine tasks, whether they are another core's.
   SpaceId from = 0;
   SpaceId to = 0;
   TileId tile = no_tile;
   std::uint64_t task = 0;
-  std::uint64_t bytes = 0;
-  const std::string* name = nullptr;  ///< Of a kernel; kept by its lane.
+  std::uint64_t bytes = 0;            ///< Of fine tasks, how many.
+  const std::string* name = nullptr;  ///< Of a kernel or a divided task; kept by its lane.
   Nanoseconds expected = 0;           ///< Of a kernel, by the machine's table; 0: unknown.
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
@@ -107,6 +108,8 @@ class Recorder {
               Nanoseconds expected = 0);
   /// Many kernels at once, when nobody traces: only counts.
   void kernels(int lane, std::uint64_t tasks, Nanoseconds busy, Nanoseconds end);
+  /// A core ran fine tasks. `counts`: that time isn't part of a kernel's.
+  void fine(int lane, const FineStretch& stretch, bool counts);
   void copy(int lane, Reason reason, TileId tile, SpaceId from, SpaceId to, std::uint64_t bytes,
             Nanoseconds begin, Nanoseconds end);
   void mark(int lane, Mark mark, TileId tile, std::uint64_t task, Nanoseconds when);

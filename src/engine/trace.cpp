@@ -259,6 +259,13 @@ void Recorder::append_event(std::string& text, const Lane& lane, std::size_t tid
           record.expected > 0 ? fmt::format(R"(,"expected":{})", microseconds(record.expected))
                               : "");
       return;
+    case Record::Kind::fine:  // within a kernel, unless they are another core's
+      fmt::format_to(
+          out,
+          R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"fine":{},"of":{}}}}})",
+          record.detail != 0 ? "kernel" : "fine", quoted("fine tasks of " + *record.name), pid, tid,
+          when, duration, record.bytes, record.task);
+      return;
     case Record::Kind::copy:
       fmt::format_to(
           out,

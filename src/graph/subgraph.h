@@ -29,6 +29,8 @@ class Subgraph {
   void add(const Codelet& codelet, std::span<const View> operands,
            std::span<const std::byte> params);
 
+  /// Of the divided task's codelet.
+  std::string_view name() const noexcept { return name_; }
   std::size_t size() const noexcept { return tasks_.size(); }
   const Codelet& codelet(std::size_t task) const noexcept { return *tasks_[task].codelet; }
   /// Valid until add().

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import quadriga
+from quadriga import report
 
 
 def halves(division, x, y):
@@ -182,3 +183,19 @@ def test_what_cant_divide_is_refused():
         quadriga.codelet(access=["read"], divide=halves, submits=True)(print)
     with pytest.raises(quadriga.InvalidArgument, match="body"):
         quadriga.Codelet(None, ["read"], divide=halves, arrays="cupy", cuda=print)
+
+
+def test_reports_show_fine_tasks_of_cores_that_help(tmp_path):
+    both = threading.Barrier(2, timeout=30)
+    meet = quadriga.codelet(access=["update"])(lambda y: both.wait() and None)
+
+    def each(division, y):
+        for i in range(2):
+            division.add(meet, y[i : i + 1])
+
+    codelet = quadriga.codelet(access=["update"], name="coarse", divide=each)(lambda y: None)
+    with quadriga.Engine("cpu:2", trace=tmp_path / "trace.json") as engine:
+        submit(engine, codelet, np.ones(2))
+    trace = report.load(tmp_path / "trace.json")
+    rows = {row["name"]: row["count"] for row in report.summary(trace)["kernels"]}
+    assert rows == {"coarse": 1, "fine tasks of coarse": 1}

@@ -87,10 +87,13 @@ class CrewTest : public testing::Test {
   Graph graph_{16};
   std::atomic<bool> cancelled_{false};
   std::atomic<int> added_{0};
+  std::atomic<std::size_t> fine_tasks_{0};
   Crew crew_{graph_,
              {.divides = [] { return true; },
               .added = [this] { ++added_; },
-              .is_cancelled = [this](const Task*) { return cancelled_.load(); }}};
+              .is_cancelled = [this](const Task*) { return cancelled_.load(); },
+              .now = [] { return Nanoseconds{0}; },
+              .worked = [this](const FineStretch& stretch) { fine_tasks_ += stretch.tasks; }}};
 
  private:
   std::atomic<bool> stop_{false};
@@ -103,6 +106,7 @@ TEST_F(CrewTest, SeveralDividedTasksAtOnceGiveWhatTheirTasksInOrderGive) {
   divide_at_random(2, 200);
   other.join();
   EXPECT_FALSE(crew_.has_tasks());
+  EXPECT_EQ(fine_tasks_, 2 * 200 * 30) << "fine tasks that cores told of";
 }
 
 TEST_F(CrewTest, AThreadAloneRunsAll) {

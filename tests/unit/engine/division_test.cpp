@@ -6,7 +6,10 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "base/config.h"
@@ -252,6 +255,37 @@ TEST_P(DivisionTest, WhatCantDivideIsRefused) {
   const auto divide = [](const Arguments&, Division&) {};
   EXPECT_NE(failure_of([&] { set_division(none, divide); }).find("codelet 'gpu only' needs a cpu"),
             std::string::npos);
+}
+
+TEST_P(DivisionTest, TracesTellWhichCoresRanHowManyFineTasks) {
+  make([](WrappedOptions& options) {
+    if (GetParam() == Where::host) options.devices = "cpu:4";
+    options.trace = true;
+  });
+  std::atomic<int> whole = 0;
+  std::atomic<int> begun = 0;
+  // Two meet, so that at least two cores are in the trace.
+  Codelet& fine = codelet(Access::update, [&](const Arguments&) {
+    ++begun;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (begun < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  });
+  const Data x = tile();
+  engine().submit(by_elements(fine, whole), {{x, Access::update}});
+  wait();
+  const nlohmann::json trace = nlohmann::json::parse(engine().trace_json());
+  int fine_tasks = 0;
+  std::set<int> cores;
+  int owners = 0;
+  for (const nlohmann::json& event : trace["traceEvents"]) {
+    if (event["name"] != "fine tasks of update") continue;
+    fine_tasks += event["args"]["fine"].get<int>();
+    cores.insert(event["tid"].get<int>());
+    owners += event["cat"] == "fine" ? 1 : 0;
+  }
+  EXPECT_EQ(fine_tasks, divides() ? 8 : 0);
+  EXPECT_EQ(owners, divides() ? 1 : 0);
+  EXPECT_EQ(cores.size() >= 2, divides());
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, DivisionTest, every_engine(), where_name);

@@ -61,8 +61,9 @@ TEST(CMessages, BetweenProcesses) {
     void* const place = most.data();
     expect(quadriga_allreduce(comm, place, place, count, type, QUADRIGA_MAX) == QUADRIGA_INVALID,
            "a wrong count of one rank");
-    expect(std::string_view(quadriga_message()).find("expected 0 or more") != std::string_view::npos,
-           "what was wrong there");
+    expect(
+        std::string_view(quadriga_message()).find("expected 0 or more") != std::string_view::npos,
+        "what was wrong there");
     expect(quadriga_bcast(comm, rank == 2 ? nullptr : place, 2, type, 0) == QUADRIGA_INVALID,
            "no address on one rank");
     expect(quadriga_barrier(comm) == 0, "barrier");
