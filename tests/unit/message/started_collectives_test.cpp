@@ -113,7 +113,9 @@ TEST(StartedCollectives, TheEndOfTheirCommunicatorCancelsThemOnAllRanks) {
   all[0].reset();
   for (const Request& each : {first, later})
     EXPECT_TRUE(error_of([&] { each.wait(); }).starts_with("cancelled: ")) << "on its own rank";
-  const std::string why = error_of([&] { ibarrier(*all[1]).wait(); });
+  std::string why = error_of([&] { ibarrier(*all[1]).wait(); });
+  // The other may have come to the first barrier before it was dropped, which is all this one asks.
+  if (why == "nothing was thrown") why = error_of([&] { ibarrier(*all[1]).wait(); });
   EXPECT_NE(why.find("its communicator was dropped"), std::string::npos) << why;
 }
 
