@@ -117,8 +117,9 @@ class Engine {
   /// Waits until every task has ended and all results but kept data are home. Later tasks read what
   /// the host writes after that, except in resident data.
   ///
-  /// Errors:  the first failure since the last wait; deadline if `timeout` seconds pass
-  /// first (the work continues); negative: no limit.
+  /// Errors:  the first failure since the last wait, or why a task did not run that needed what an
+  /// earlier failure left unwritten; deadline if `timeout` seconds pass first (the work continues);
+  /// negative: no limit.
   void wait(double timeout = -1);
   /// Waits until the tasks that touch `data` have ended and its content is home.
   void wait(Data data, double timeout = -1);

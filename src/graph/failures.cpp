@@ -110,7 +110,8 @@ void Failures::record(Task& task, std::exception_ptr error, const std::string& d
     if (writes(slot.access)) slot.datum->failed_by.store(id, std::memory_order_relaxed);
   TaskGroup* const group = task.group;
   std::exception_ptr& first = group ? group->failure : first_;
-  if (!first && !consequence) first = error;
+  // What did not run counts too where the cause was told before: who goes on must know.
+  if (!first && !(group && consequence)) first = error;
   if (group && consequence && !group->consequence) group->consequence = error;
   any_.store(true, std::memory_order_release);
   count_.fetch_add(1, std::memory_order_relaxed);

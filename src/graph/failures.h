@@ -35,7 +35,8 @@ class Failures {
   void record(Task& task, std::exception_ptr error, const std::string& device);
   /// Records a failure that no task is to blame for.
   void note(std::exception_ptr error);
-  /// The first failure since the last call; null if none. Those of groups are theirs.
+  /// The first failure since the last call, or a task that did not run because of one before; null
+  /// if none. Those of groups are theirs.
   std::exception_ptr take_first();
   /// The first failure of the group's tasks; null if none.
   std::exception_ptr of(const TaskGroup& group) const;

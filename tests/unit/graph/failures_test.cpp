@@ -106,6 +106,17 @@ TEST_P(FailuresTest, TheEngineWorksOnAndTellsAFailureOnce) {
   EXPECT_EQ(home(1), 1);
 }
 
+TEST_P(FailuresTest, WhatDidNotRunForAFailureThatWasToldIsToldToo) {
+  const Data data = tile(1);
+  engine().submit(fails_, {{data, Access::update}});
+  EXPECT_NE(failure().find("cold"), std::string::npos);
+  engine().submit(more_, {{data, Access::update}});
+  const std::string what = failure();
+  EXPECT_NE(what.find("did not run"), std::string::npos) << what;
+  EXPECT_NE(what.find("cold"), std::string::npos) << what;
+  wait();
+}
+
 TEST_P(FailuresTest, LostContentIsRefusedUntilItIsOverwritten) {
   const Data bad = tile();
   engine().submit(fails_, {{bad, Access::update}});
