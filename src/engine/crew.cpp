@@ -48,7 +48,7 @@ void Crew::run(const Subgraph& graph) {
   ready_.fetch_add(static_cast<std::int64_t>(at_first), std::memory_order_seq_cst);
   for (std::size_t i = 1; i < at_first; ++i) hooks_.added();
   spin_until([&] {
-    work(run);
+    work(run, false);
     return run.left.load(std::memory_order_acquire) == 0;
   });
   {
@@ -76,13 +76,14 @@ bool Crew::help() {
   while (Run* const run = join()) {
     // Nobody was woken for what became ready while this core looked for work.
     if (ready_.load(std::memory_order_relaxed) > 1) hooks_.added();
-    helped = work(*run) || helped;
+    helped = work(*run, true) || helped;
     run->helpers.fetch_sub(1, std::memory_order_release);
+    if (hooks_.is_wanted()) break;
   }
   return helped;
 }
 
-bool Crew::work(Run& run) {
+bool Crew::work(Run& run, bool helps) {
   bool worked = false;
   while (true) {
     std::size_t task = 0;
@@ -98,6 +99,7 @@ bool Crew::work(Run& run) {
     worked = true;
     if (!has_failed) execute(run, task);
     end(run, task);
+    if (helps && hooks_.is_wanted()) return worked;
   }
 }
 

@@ -87,9 +87,11 @@ class CrewTest : public testing::Test {
   Graph graph_{16};
   std::atomic<bool> cancelled_{false};
   std::atomic<int> added_{0};
+  std::atomic<bool> wanted_{false};
   Crew crew_{graph_,
              {.divides = [] { return true; },
               .added = [this] { ++added_; },
+              .is_wanted = [this] { return wanted_.load(); },
               .is_cancelled = [this](const Task*) { return cancelled_.load(); }}};
 
  private:
