@@ -50,7 +50,7 @@ void Crew::run(const Subgraph& graph) {
   const Nanoseconds begin = hooks_.now();
   std::size_t own = 0;
   spin_until([&] {
-    own += work(run);
+    own += work(run, false);
     return run.left.load(std::memory_order_acquire) == 0;
   });
   {
@@ -80,10 +80,11 @@ bool Crew::help() {
     // Nobody was woken for what became ready while this core looked for work.
     if (ready_.load(std::memory_order_relaxed) > 1) hooks_.added();
     const Nanoseconds begin = hooks_.now();
-    const std::size_t tasks = work(*run);
+    const std::size_t tasks = work(*run, true);
     tell(*run, tasks, begin, true);
     helped = helped || tasks > 0;
     run->helpers.fetch_sub(1, std::memory_order_release);
+    if (hooks_.is_wanted()) break;
   }
   return helped;
 }
@@ -92,7 +93,7 @@ void Crew::tell(const Run& run, std::size_t tasks, Nanoseconds begin, bool helps
   if (tasks > 0) hooks_.worked({run.task, run.graph.name(), tasks, begin, hooks_.now(), helps});
 }
 
-std::size_t Crew::work(Run& run) {
+std::size_t Crew::work(Run& run, bool helps) {
   for (std::size_t worked = 0;; ++worked) {
     std::size_t task = 0;
     bool has_failed = false;
@@ -106,6 +107,7 @@ std::size_t Crew::work(Run& run) {
     ready_.fetch_sub(1, std::memory_order_relaxed);
     if (!has_failed) execute(run, task);
     end(run, task);
+    if (helps && hooks_.is_wanted()) return worked + 1;
   }
 }
 

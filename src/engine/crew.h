@@ -2,8 +2,9 @@
 // src/engine/crew.h: the cores of a pool that run the fine tasks of divided tasks together.
 //
 // The core that has a divided task runs its fine tasks until none is ready, and waits for those
-// that others have taken. Idle cores take fine tasks of any divided task. (Hierarchical DAG: W. Wu,
-// dissertation, University of Tennessee, 2017, section 3.2.4.)
+// that others have taken. Idle cores take fine tasks of any divided task, until a coarse task waits
+// for a core. (Hierarchical DAG: W. Wu, dissertation, University of Tennessee, 2017, section
+// 3.2.4.)
 //
 // Invariants
 //   1. `lock_` guards `open_`, and Run::helpers grows under it only. A run is in `open_` until all
@@ -45,6 +46,8 @@ class Crew {
     std::function<bool()> divides;
     /// Another core may take part.
     std::function<void()> added;
+    /// Whether a core that helps has coarse tasks to run, which come first.
+    std::function<bool()> is_wanted;
     /// Whether a task is cancelled; any thread, also for null.
     std::function<bool(const Task*)> is_cancelled;
     /// Time, and who hears what cores did; by the core itself, before the divided task ends.
@@ -74,7 +77,8 @@ class Crew {
   /// Errors:  the first exception of a fine task, or that work was cancelled; fine tasks that
   ///          hadn't started by then didn't run.
   void run(const Subgraph& graph);
-  /// Runs fine tasks of others while there are some. False if there was none.
+  /// Runs fine tasks of others while there are some, until the core is wanted. False if there was
+  /// none.
   bool help();
   /// Any thread.
   bool has_tasks() const noexcept { return ready_.load(std::memory_order_seq_cst) > 0; }
@@ -91,8 +95,8 @@ class Crew {
     std::atomic<int> helpers{0};
   };
 
-  /// Runs ready tasks of the run until there is none; returns how many.
-  std::size_t work(Run& run);
+  /// Runs ready tasks of the run until there is none, or who helps is wanted; returns how many.
+  std::size_t work(Run& run, bool helps);
   void tell(const Run& run, std::size_t tasks, Nanoseconds begin, bool helps) const;
   void execute(Run& run, std::size_t task);
   void end(Run& run, std::size_t task);

@@ -74,6 +74,7 @@ Crew::Hooks HostPool::crew_hooks(bool divide) {
                 return divide && queues_.total() + 2 < queues_.places();
               },
           .added = [this] { queues_.added_elsewhere(); },
+          .is_wanted = [this] { return queues_.has_tasks(); },
           .is_cancelled =
               [this](const Task* task) { return cancelled() || (task && task->cancelled()); },
           .now = [this] { return now(); },

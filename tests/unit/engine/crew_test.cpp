@@ -87,10 +87,12 @@ class CrewTest : public testing::Test {
   Graph graph_{16};
   std::atomic<bool> cancelled_{false};
   std::atomic<int> added_{0};
+  std::atomic<bool> wanted_{false};
   std::atomic<std::size_t> fine_tasks_{0};
   Crew crew_{graph_,
              {.divides = [] { return true; },
               .added = [this] { ++added_; },
+              .is_wanted = [this] { return wanted_.load(); },
               .is_cancelled = [this](const Task*) { return cancelled_.load(); },
               .now = [] { return Nanoseconds{0}; },
               .worked = [this](const FineStretch& stretch) { fine_tasks_ += stretch.tasks; }}};

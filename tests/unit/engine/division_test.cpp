@@ -101,6 +101,34 @@ TEST_P(DivisionTest, CoresThatRunFineTasksKeepNoSlots) {
   wait();
 }
 
+/// The owner goes on with fine tasks, and the core that helped it does not.
+TEST_P(DivisionTest, ACoreThatHelpsRunsCoarseTasksFirst) {
+  if (!divides()) GTEST_SKIP() << "only the host's cores divide";
+  make([](WrappedOptions& options) { options.devices = "cpu:2"; });
+  std::atomic<int> begun = 0;
+  std::atomic<int> whole = 0;
+  std::atomic<bool> submitted = false, coarse_ran = false, late = false;
+  const auto await = [&](const auto& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!condition() && !late) late = std::chrono::steady_clock::now() > end;
+  };
+  Codelet& fine = codelet(Access::update, [&](const Arguments&) {
+    if (++begun <= 2)
+      await([&] { return submitted.load(); });
+    else
+      await([&] { return coarse_ran.load(); });
+  });
+  const Data x = tile(), y = tile();
+  engine().submit(by_elements(fine, whole), {{x, Access::update}});
+  await([&] { return begun == 2; });
+  engine().submit(codelet(Access::update, [&](const Arguments&) { coarse_ran = true; }),
+                  {{y, Access::update}});
+  submitted = true;
+  wait();
+  EXPECT_EQ(begun, 8);
+  EXPECT_FALSE(late) << "both cores ran fine tasks while a coarse one waited";
+}
+
 TEST_P(DivisionTest, SeveralCoresRunFineTasksOfOneTask) {
   if (!divides()) GTEST_SKIP() << "only the host's cores divide";
   std::atomic<int> begun = 0;
