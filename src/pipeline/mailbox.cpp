@@ -2,6 +2,8 @@
 // src/pipeline/mailbox.cpp: posting, taking and waiting for mail.
 #include "pipeline/mailbox.h"
 
+#include <utility>
+
 #include "engine/engine_access.h"
 
 namespace quadriga {
@@ -13,10 +15,18 @@ Deadline::Deadline(double seconds) {
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+namespace {
+
+/// Some times what two switches between threads take.
+constexpr std::chrono::microseconds nap{50};
+
+}  // namespace
+
 void Mailbox::post(const Mail& mail) {
   const std::lock_guard lock(mutex_);
   mail_.push_back(mail);
-  if (!has_mail_.exchange(true) && !is_driven_.load()) arrived_.notify_one();
+  is_pressing_ = true;
+  if ((!has_mail_.exchange(true) || is_napping_) && !is_driven_.load()) arrived_.notify_one();
 }
 
 void Mailbox::post_more(const Mail& mail) {
@@ -24,13 +34,15 @@ void Mailbox::post_more(const Mail& mail) {
   {
     const std::lock_guard lock(mutex_);
     mail_.push_back(mail);
-    has_come = !has_mail_.exchange(true) && !is_driven_.load();
+    more_comes_ = true;
+    has_come = !has_mail_.exchange(true) && !is_driven_.load() && !is_napping_;
   }
   if (has_come) arrived_.notify_one();
 }
 
 void Mailbox::wake() {
   const std::lock_guard lock(mutex_);
+  is_pressing_ = true;
   has_mail_.store(true);
   arrived_.notify_one();
 }
@@ -44,6 +56,7 @@ void Mailbox::leave(const Mail& mail) {
 void Mailbox::take(std::vector<Mail>& into) {
   const std::lock_guard lock(mutex_);
   into.swap(mail_);
+  is_pressing_ = false;
   has_mail_.store(false);
 }
 
@@ -54,9 +67,14 @@ bool Mailbox::wait(const Deadline& deadline) {
     return has_mail_.load();
   }
   std::unique_lock lock(mutex_);
-  const auto has = [&] { return has_mail_.load() && !is_driven_.load(); };
-  if (deadline.at()) return arrived_.wait_until(lock, *deadline.at(), has);
-  arrived_.wait(lock, has);
+  if (std::exchange(more_comes_, false)) {
+    is_napping_ = true;
+    arrived_.wait_for(lock, nap, [&] { return is_pressing_ && is_due(); });
+    is_napping_ = false;
+  }
+  const auto is_due_now = [&] { return is_due(); };
+  if (deadline.at()) return arrived_.wait_until(lock, *deadline.at(), is_due_now);
+  arrived_.wait(lock, is_due_now);
   return true;
 }
 

@@ -7,7 +7,10 @@
 //   3. Mail is never forgotten: post() wakes the thread that waits, unless another one drives, and
 //      leave() is followed by a claim. Who has released looks again whether there is mail. As both
 //      flags are sequentially consistent, one of two sees what the other did.
-//   4. Who posts the last mail of a run touches nothing behind it: the driver may end the run then.
+//   4. Behind mail by post_more() the thread that waits first naps: further mail of that kind does
+//      not wake it, other mail does, and after the nap it takes all. So a quick source is not
+//      stopped for each of its chunks. is_napping_ is guarded by mutex_.
+//   5. Who posts the last mail of a run touches nothing behind it: the driver may end the run then.
 //      Tasks that leave mail are waited for before the run's memory goes.
 #pragma once
 
@@ -58,8 +61,8 @@ class Mailbox {
 
   // Any thread.
   void post(const Mail& mail);
-  /// The same of mail that other mail follows, so that the mailbox lives on: who is woken finds the
-  /// mutex free.
+  /// The same of mail that other mail follows, so that the mailbox lives on. It may be taken up to
+  /// 100 µs later than it could.
   void post_more(const Mail& mail);
   /// Wakes nobody: the caller tries to drive.
   void leave(const Mail& mail);
@@ -78,10 +81,15 @@ class Mailbox {
   void take(std::vector<Mail>& into);
 
  private:
+  bool is_due() const noexcept { return has_mail_.load() && !is_driven_.load(); }
+
   Engine& engine_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::vector<Mail> mail_;
+  bool is_napping_ = false;
+  bool is_pressing_ = false;  ///< Mail that ends a nap.
+  bool more_comes_ = false;   ///< post_more() gave some of what was taken last, or is there.
   std::atomic<bool> has_mail_{false};
   std::atomic<bool> is_driven_{false};
 };

@@ -59,6 +59,18 @@ TEST_F(MailboxTest, AWakeReachesTheOneThatWaitsBesideMailThatWasLeft) {
   EXPECT_TRUE(waiting.get());
 }
 
+TEST_F(MailboxTest, MailThatComesDuringANapIsThereAfterIt) {
+  mail.post_more({});
+  EXPECT_EQ(take(), 1u);
+  auto waiting = std::async(std::launch::async, [&] { return mail.wait(Deadline(never_)); });
+  mail.post_more({});
+  EXPECT_TRUE(waiting.get());
+  EXPECT_EQ(take(), 1u);
+  EXPECT_FALSE(mail.wait(Deadline(soon)));
+  mail.post({});
+  EXPECT_TRUE(mail.wait(Deadline(never_)));
+}
+
 TEST_F(MailboxTest, NoMailIsForgottenWhereAllWhoLeaveItMayDrive) {
   constexpr int threads = 3;
   constexpr int each = 2000;
