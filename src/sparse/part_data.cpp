@@ -173,8 +173,12 @@ void PartData::product_of(std::size_t part, ProductParams params, ProductMode mo
   }
 }
 
+/// Backward after forward, where parts pass through a device: the last that it held are the first
+/// that it needs.
 void PartData::multiply(ProductParams params, ProductMode mode) {
-  for (std::size_t part = 0; part < parts(); ++part) product_of(part, params, mode);
+  for (std::size_t i = 0; i < parts(); ++i)
+    product_of(is_backward_ ? parts() - 1 - i : i, params, mode);
+  is_backward_ = !is_backward_ && content_.report().streamed_bytes > 0;
 }
 
 Relaxation PartData::first_relaxation() const {
