@@ -85,6 +85,7 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
   const Streaming streaming = model_streaming(engine.machine(), plans_, report_.devices);
   report_.streamed_bytes = streaming.bytes;
   report_.streamed_seconds = streaming.seconds;
+  if (streaming.bytes > 0) store_heads();
   for (std::size_t part = 0; part < parts(); ++part)
     report_.overlaps.push_back(choose_overlap(part));
   make_levels(a, options);
@@ -98,6 +99,7 @@ SolverContent::~SolverContent() {
     codelets_.clear();
     levels_.reset();
     engine_.remove(matrices_, true);
+    engine_.remove(heads_, true);
   } catch (...) {
     // An engine that has broken down said so where somebody waited.
   }
@@ -187,6 +189,17 @@ void SolverContent::store(const CsrView& a, const SolverOptions& options) {
   }
 }
 
+void SolverContent::store_heads() {
+  for (std::size_t part = 0; part < parts(); ++part) {
+    const std::int64_t bytes = plans_[part].shape.head_bytes;
+    auto& tile = head_tiles_.emplace_back(
+        std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes)));
+    std::copy_n(tiles_[part].get(), bytes, tile.get());
+    heads_.push_back(EngineAccess::add(engine_, no_device,
+                                       {tile.get(), bytes, 1, bytes, DType::bytes}, {}, true));
+  }
+}
+
 void SolverContent::update(const CsrView& a, const void* diagonal) {
   check_offsets(a);
   require(a.rows == rows_ && a.cols == rows_ && a.dtype == dtype_,
@@ -214,6 +227,9 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
       const HostAccess access = engine_.on_host(matrices_[part], Access::write);
       std::swap_ranges(tiles_[part].get(), tiles_[part].get() + plans_[part].shape.bytes,
                        made[part].get());
+      if (heads_.empty()) continue;
+      const HostAccess head = engine_.on_host(heads_[part], Access::write);
+      std::copy_n(tiles_[part].get(), plans_[part].shape.head_bytes, head_tiles_[part].get());
     }
   };
   exchange();

@@ -49,6 +49,9 @@ class SolverContent {
   std::int64_t first_row(std::size_t part) const { return report_.first_rows[part]; }
   const std::vector<HaloTransfer>& transfers() const noexcept { return transfers_; }
   Data matrix(std::size_t part) const { return matrices_[part]; }
+  /// What tasks other than products read of it. A matrix that passes through its devices has copies
+  /// of these arrays, so that it passes once an iteration.
+  Data head(std::size_t part) const { return heads_.empty() ? matrices_[part] : heads_[part]; }
   DeviceId device(std::size_t part) const { return report_.devices[part]; }
   /// Whether a part's product is two tasks, so that the first needn't wait for the halo.
   bool splits(std::size_t part) const { return report_.overlaps[part]; }
@@ -80,6 +83,7 @@ class SolverContent {
   void plan_parts(const CsrView& a);
   PartRows rows_of(std::size_t part) const;
   void store(const CsrView& a, const SolverOptions& options);
+  void store_heads();
   bool choose_recorded(const SolverOptions& options) const;
   bool choose_overlap(std::size_t part) const;
   SolverOptions completed(const CsrView& a, const SolverOptions& options);
@@ -107,6 +111,8 @@ class SolverContent {
   std::vector<PartPlan> plans_;
   std::vector<std::unique_ptr<std::byte[]>> tiles_;
   std::vector<Data> matrices_;
+  std::vector<std::unique_ptr<std::byte[]>> head_tiles_;  ///< Empty if the devices hold all parts.
+  std::vector<Data> heads_;                               ///< The same.
   std::unique_ptr<Levels> levels_;
   std::unique_ptr<LevelMaker> level_maker_;
   mutable std::mutex mutex_;  ///< Guards the codelets and the data.

@@ -139,7 +139,7 @@ void PartData::take_arrivals(std::size_t part) {
 
 void PartData::load(const std::vector<Data>& x) {
   for (std::size_t part = 0; part < parts(); ++part) {
-    take(content_.matrix(part), Access::read);
+    take(content_.head(part), Access::read);
     take(x[part], Access::read);
     take(work_[part], Access::write);
     take_sends(part, true);
@@ -173,8 +173,12 @@ void PartData::product_of(std::size_t part, ProductParams params, ProductMode mo
   }
 }
 
+/// Backward after forward, where parts pass through a device: the last that it held are the first
+/// that it needs.
 void PartData::multiply(ProductParams params, ProductMode mode) {
-  for (std::size_t part = 0; part < parts(); ++part) product_of(part, params, mode);
+  for (std::size_t i = 0; i < parts(); ++i)
+    product_of(is_backward_ ? parts() - 1 - i : i, params, mode);
+  is_backward_ = !is_backward_ && content_.report().streamed_bytes > 0;
 }
 
 Relaxation PartData::first_relaxation() const {
@@ -194,7 +198,7 @@ void PartData::residual(const std::vector<Data>& b, ResidualParams params) {
   for (std::size_t part = 0; part < parts(); ++part) {
     const PartCodelets& codelets = codelets_.part(part);
     const bool has_work = params.has_product || params.keeps_direction;
-    take(content_.matrix(part), Access::read);
+    take(content_.head(part), Access::read);
     take(b[part], Access::read);
     take(work_[part], has_work ? Access::update : Access::write);
     take(residual_sums_[part], Access::write);
@@ -258,7 +262,7 @@ void PartData::iterate_by_tasks(const std::vector<Data>& x) {
   multiply({true});
   submit_scalars(codelets_.set_step(), {{state_, Access::update}}, product_sums_);
   for (std::size_t part = 0; part < parts(); ++part) {
-    take(content_.matrix(part), Access::read);
+    take(content_.head(part), Access::read);
     take(state_, Access::read);
     take(x[part], Access::update);
     take(work_[part], Access::update);

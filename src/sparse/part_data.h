@@ -86,6 +86,7 @@ class PartData {
   const SolveCodelets& codelets_;
   TaskGroup group_;
   bool is_recorded_ = false;
+  bool is_backward_ = false;  ///< The next product, of parts that pass through a device.
   std::vector<ColumnState> states_;
   std::vector<IterationRecord> history_;
   std::vector<Data> kept_;

@@ -101,6 +101,56 @@ def test_what_does_not_fit_is_said_and_takes_no_less(tmp_path):
         assert plan["streamed_bytes"] == plan["streamed_seconds"] == 0
 
 
+def streamed_machine(tmp_path, memory):
+    described = json.loads(Path(P100).read_text())
+    del described["devices"][1:]
+    described["devices"][0]["memory"] = memory
+    of_one = [each for each in described["routes"] if "gpu1" not in (each["from"], each["to"])]
+    described["routes"] = of_one
+    (tmp_path / "one.json").write_text(json.dumps(described))
+    return f"machine={tmp_path / 'one.json'}"
+
+
+def test_a_matrix_that_does_not_fit_passes_once_an_iteration(tmp_path):
+    a = sparse.poisson((24, 24, 24), 27)
+    with quadriga.Engine("emulated:1") as engine:
+        bytes_of_all = sum(sparse.Solver(a, engine=engine).plan["bytes"])
+    devices = streamed_machine(tmp_path, bytes_of_all // 4)
+    with quadriga.Engine(devices, virtual_clock=True) as engine:
+        solver = sparse.Solver(a, M="jacobi", engine=engine)
+        assert solver.plan["streamed_bytes"] > 0
+        before = {(each.source, each.target): each.bytes for each in engine.counters().links}
+        result = solver.solve(np.ones(a.shape[0]), rtol=0, maxiter=20)
+        came = sum(
+            each.bytes - before.get((each.source, each.target), 0)
+            for each in engine.counters().links
+            if each.source == 0
+        )
+    # Checks of the residual read it, too: before the iterations and behind them.
+    passes = result.iterations + 2
+    assert came < 1.5 * passes * bytes_of_all
+
+
+@pytest.mark.parametrize("m", [None, "jacobi", "block_jacobi", "chebyshev"])
+def test_matrices_that_do_not_fit_give_the_bits_of_those_that_do(tmp_path, m):
+    a = sparse.poisson((10, 10, 20))
+    b = np.random.default_rng(1).standard_normal((a.shape[0], 2))
+    with quadriga.Engine("emulated:1") as engine:
+        bytes_of_all = sum(sparse.Solver(a, engine=engine).plan["bytes"])
+    with (
+        quadriga.Engine("emulated:1") as large,
+        quadriga.Engine(streamed_machine(tmp_path, 3 * bytes_of_all // 4)) as small,
+    ):
+        solvers = [sparse.Solver(a, M=m, engine=each) for each in (large, small)]
+        assert solvers[1].plan["streamed_bytes"] > 0
+        for factor in (1, 3):
+            for each in solvers:
+                each.update(factor * a)
+            one, other = (each.solve(b, rtol=1e-9) for each in solvers)
+            assert (one.x == other.x).all() and one.iterations == other.iterations
+            assert one.reason == "converged"
+
+
 def test_results_tell_the_overlap_that_was_reached():
     a = band(60000)
     ways = {}

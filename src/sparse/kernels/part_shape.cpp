@@ -25,12 +25,13 @@ void lay_out(PartShape& shape) noexcept {
   Layout layout;
   const bool has_slices = shape.format != Format::csr;
   const std::int64_t places = has_slices ? shape.slices * shape.slice_rows : 0;
-  shape.offsets = layout.take((has_slices ? shape.slices : shape.rows) + 1, sizeof(std::int64_t));
-  shape.lengths = layout.take(places, sizeof(std::int32_t));
-  shape.order = layout.take(places, sizeof(std::int32_t));
   shape.block_order = layout.take(shape.blocks, sizeof(std::int32_t));
   shape.send_rows = layout.take(shape.sends, sizeof(std::int32_t));
   shape.inverses = layout.take(shape.rows * shape.inverse_rows, size_of(shape.dtype));
+  shape.head_bytes = layout.bytes();
+  shape.offsets = layout.take((has_slices ? shape.slices : shape.rows) + 1, sizeof(std::int64_t));
+  shape.lengths = layout.take(places, sizeof(std::int32_t));
+  shape.order = layout.take(places, sizeof(std::int32_t));
   shape.bases =
       layout.take(shape.narrow ? shape.elements / shape.slice_rows : 0, sizeof(std::int32_t));
   shape.columns = layout.take(stored_columns(shape),

@@ -47,12 +47,13 @@ struct PartShape {
   std::int64_t sends = 0;  ///< Elements of a vector that go to other parts.
   int inverse_rows = 0;    ///< M's blocks of so many rows; 1: a diagonal, 0: the identity.
 
-  std::int64_t offsets = 0;      ///< int64: rows + 1, or slices + 1.
-  std::int64_t lengths = 0;      ///< int32, not of CSR.
-  std::int64_t order = 0;        ///< int32, not of CSR.
   std::int64_t block_order = 0;  ///< int32: blocks.
   std::int64_t send_rows = 0;    ///< int32: rows of the part, by receiver.
   std::int64_t inverses = 0;     ///< M: inverse_rows elements for each row.
+  std::int64_t head_bytes = 0;   ///< The arrays so far: all that tasks but products read.
+  std::int64_t offsets = 0;      ///< int64: rows + 1, or slices + 1.
+  std::int64_t lengths = 0;      ///< int32, not of CSR.
+  std::int64_t order = 0;        ///< int32, not of CSR.
   std::int64_t bases = 0;        ///< int32, narrow SELL only: elements / slice_rows.
   std::int64_t columns =
       0;  ///< int32, uint16 of narrow SELL, local (exchange.h): elements / dense_rows^2.
