@@ -35,6 +35,8 @@ auto oldest(MPI_Comm comm, int source, int tag) {
 
 int EarlyMessage::receive(Incoming& into, MPI_Status& seen) noexcept {
   if (opened) {
+    if (content.is_valid() && world->probed)
+      world->probed->begin_receive(content.peer(), content.probed_slot());
     copy_status(status, seen);
     return raise(comm, into.finish_early(content, seen));
   }
@@ -65,7 +67,12 @@ EarlyMessage opened(MPI_Comm comm, MPI_Message message, const MPI_Status& status
   EarlyMessage made{comm, status, message, false, {}};
   if (bytes_in(status) != envelope_bytes) return made;
   MPI_Status seen;
-  PMPI_Mrecv(&made.content, envelope_bytes, MPI_BYTE, &made.message, &seen);
+  {
+    const ProbedSends::Opening opening(world->probed.get());
+    PMPI_Mrecv(&made.content, envelope_bytes, MPI_BYTE, &made.message, &seen);
+    if (made.content.is_valid() && world->probed)
+      world->probed->hold(made.content.peer(), made.content.probed_slot());
+  }
   made.opened = true;
   count(world->counters.looked_at);
   if (made.content.is_valid()) set_bytes(made.status, made.content.bytes());
