@@ -98,6 +98,24 @@ bool look_at(MPI_Comm comm, MPI_Status& status) {
   }
 }
 
+void forget_early(MPI_Comm comm) {
+  if (early_messages.load(std::memory_order_acquire) == 0) return;
+  std::list<EarlyMessage> gone;
+  {
+    const TableLock lock;
+    for (auto at = early().begin(); at != early().end();) {
+      const auto next = std::next(at);
+      if (at->comm == comm) gone.splice(gone.end(), early(), at);
+      at = next;
+    }
+    early_messages.fetch_sub(static_cast<int>(gone.size()), std::memory_order_acq_rel);
+  }
+  // Their senders needn't keep the payloads any longer: a receive of nothing ends them.
+  for (const EarlyMessage& each : gone)
+    if (each.opened && each.content.is_valid())
+      fetch(each.content, {nullptr, 0, datatype_of(MPI_BYTE)});
+}
+
 MPI_Message keep_opened(EarlyMessage&& message) {
   const TableLock lock;
   const std::uint32_t index = next_handle++ & 0xffffff;
