@@ -35,6 +35,8 @@ auto oldest(MPI_Comm comm, int source, int tag) {
 
 int EarlyMessage::receive(Incoming& into, MPI_Status& seen) noexcept {
   if (opened) {
+    if (content.is_valid() && world->probed)
+      world->probed->begin_receive(content.peer(), content.probed_slot());
     copy_status(status, seen);
     return raise(comm, into.finish_early(content, seen));
   }
@@ -65,7 +67,12 @@ EarlyMessage opened(MPI_Comm comm, MPI_Message message, const MPI_Status& status
   EarlyMessage made{comm, status, message, false, {}};
   if (bytes_in(status) != envelope_bytes) return made;
   MPI_Status seen;
-  PMPI_Mrecv(&made.content, envelope_bytes, MPI_BYTE, &made.message, &seen);
+  {
+    const ProbedSends::Opening opening(world->probed.get());
+    PMPI_Mrecv(&made.content, envelope_bytes, MPI_BYTE, &made.message, &seen);
+    if (made.content.is_valid() && world->probed)
+      world->probed->hold(made.content.peer(), made.content.probed_slot());
+  }
   made.opened = true;
   count(world->counters.looked_at);
   if (made.content.is_valid()) set_bytes(made.status, made.content.bytes());
@@ -89,6 +96,24 @@ bool look_at(MPI_Comm comm, MPI_Status& status) {
     copy_status(early().back().status, status);
     return true;
   }
+}
+
+void forget_early(MPI_Comm comm) {
+  if (early_messages.load(std::memory_order_acquire) == 0) return;
+  std::list<EarlyMessage> gone;
+  {
+    const TableLock lock;
+    for (auto at = early().begin(); at != early().end();) {
+      const auto next = std::next(at);
+      if (at->comm == comm) gone.splice(gone.end(), early(), at);
+      at = next;
+    }
+    early_messages.fetch_sub(static_cast<int>(gone.size()), std::memory_order_acq_rel);
+  }
+  // Their senders needn't keep the payloads any longer: a receive of nothing ends them.
+  for (const EarlyMessage& each : gone)
+    if (each.opened && each.content.is_valid())
+      fetch(each.content, {nullptr, 0, datatype_of(MPI_BYTE)});
 }
 
 MPI_Message keep_opened(EarlyMessage&& message) {

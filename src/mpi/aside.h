@@ -48,6 +48,9 @@ bool look_at(MPI_Comm comm, MPI_Status& status);
 /// Opens a matched message that may be an envelope. It was one that MPI handed out.
 EarlyMessage opened(MPI_Comm comm, MPI_Message message, const MPI_Status& status);
 
+/// Before a communicator is freed, whose handle may be another's soon: what nobody received of it.
+void forget_early(MPI_Comm comm);
+
 // Messages that were opened, under handles for MPI_Mrecv and MPI_Imrecv.
 MPI_Message keep_opened(EarlyMessage&& message);
 EarlyMessage take_opened(MPI_Message handle);

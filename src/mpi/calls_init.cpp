@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/mpi/calls_init.cpp: MPI_Init, MPI_Finalize, and datatypes that are freed.
+// src/mpi/calls_init.cpp: MPI_Init, MPI_Finalize, and what is freed: datatypes, communicators.
+#include "mpi/aside.h"
 #include "mpi/datatypes.h"
 #include "mpi/requests.h"
 #include "mpi/world.h"
@@ -28,6 +29,15 @@ int MPI_Finalize(void) {
   while (adopted.load() != 0) look_after_adopted();
   before_finalize();
   return PMPI_Finalize();
+}
+
+int MPI_Comm_free(MPI_Comm* comm) {
+  if (taken.receives)
+    guarded(MPI_COMM_WORLD, [&] {
+      forget_early(*comm);
+      return MPI_SUCCESS;
+    });
+  return PMPI_Comm_free(comm);
 }
 
 int MPI_Type_free(MPI_Datatype* datatype) {

@@ -113,14 +113,6 @@ int all_ended(RequestList& list, int code, Statuses& statuses) {
   return ends.raised({statuses.all(), static_cast<std::size_t>(list.size())});
 }
 
-// An open payload: MPI moves on, and the request stays. Nobody sends on this communicator. Not by
-// MPI_Request_get_status: a persistent request that MPICH 5 was asked of so loses its status in
-// MPI_Testall.
-void let_progress() {
-  int flag = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, 0, world->comm, &flag, MPI_STATUS_IGNORE);
-}
-
 template <class Body>
 int guarded(const Body& body) noexcept {
   return quadriga::mpi::guarded(MPI_COMM_WORLD, body);
@@ -155,6 +147,8 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     const MPI_Comm comm = record->comm;
     int code = MPI_SUCCESS;
     if (!record->is_settled()) {
+      // Not by MPI_Request_get_status: a persistent request that MPICH 5 was asked of so loses its
+      // status in MPI_Testall.
       let_progress();
       *flag = 0;
       return code;
@@ -183,7 +177,7 @@ int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuse
     look_after();
     RequestList list(count, requests);
     if (!list.has_records()) return PMPI_Testall(count, requests, flag, statuses);
-    if (list.mask_unsettled()) {
+    if (!list.all_settled()) {
       let_progress();
       *flag = 0;
       return MPI_SUCCESS;
@@ -274,8 +268,10 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 int MPI_Request_free(MPI_Request* request) {
   RecordPtr record =
       *request == MPI_REQUEST_NULL || requests().is_empty() ? nullptr : take_record(*request);
-  if (!record || !record->active || (record->ready && !record->sends))
+  if (!record || !record->active || (record->ready && !record->sends)) {
+    if (record && record->inner != MPI_REQUEST_NULL) PMPI_Request_free(&record->inner);
     return PMPI_Request_free(request);
+  }
   if (record->ready) {
     PMPI_Request_free(request);  // The idle handle.
     *request = MPI_REQUEST_NULL;
@@ -287,7 +283,8 @@ int MPI_Request_free(MPI_Request* request) {
 }
 
 int MPI_Cancel(MPI_Request* request) {
-  const RequestRecord* const record = record_of(*request);
+  RequestRecord* const record = record_of(*request);
+  if (record != nullptr && record->inner_open) return PMPI_Cancel(&record->inner);
   // What is ready can't be cancelled any more, which is no error.
   return record != nullptr && record->ready ? MPI_SUCCESS : PMPI_Cancel(request);
 }

@@ -2,6 +2,8 @@
 // src/mpi/ending.cpp: starts and ends of single requests, and lists of them.
 #include "mpi/ending.h"
 
+#include <sched.h>
+
 #include <algorithm>
 
 #include "mpi/aside.h"
@@ -11,14 +13,16 @@ namespace {
 
 int start_send(RequestRecord& record, MPI_Request* request) {
   if (record.out.way == SendWay::envelope) {
-    record.offer.emplace(record.out.place, record.out.peer);
+    record.offer.emplace(record.out.place, record.out.peer, record.out.slot.index());
     record.envelope = record.offer->envelope();
   } else {
     const auto now = record.out.packed();
     std::copy_n(now.get(), record.out.bytes(), record.packed.get());
     count(world->counters.small);
   }
-  const int code = PMPI_Start(request);
+  record.ready = record.inner != MPI_REQUEST_NULL;
+  record.inner_open = record.ready;
+  const int code = PMPI_Start(record.ready ? &record.inner : request);
   if (code != MPI_SUCCESS && record.offer) record.offer->withdraw();
   return code;
 }
@@ -58,6 +62,7 @@ int conclude(HeldRecord& held, MPI_Request* request, MPI_Status& status) noexcep
   int code = MPI_SUCCESS;
   try {
     if (record.ready) {
+      while (!record.has_inner_ended()) sched_yield();
       copy_status(record.result, status);
       code = record.sends ? end_send(record, status) : record.code;
       if (!record.persistent && *request != MPI_REQUEST_NULL) PMPI_Request_free(request);
@@ -100,11 +105,19 @@ int RequestList::ready(int from) const {
   return -1;
 }
 
+bool RequestList::all_settled() const {
+  for (int i = 0; i < size(); ++i)
+    if (record(i) != nullptr && !record(i)->is_settled()) return false;
+  return true;
+}
+
 bool RequestList::mask_unsettled() {
   masked_ = originals_;
   bool some = false;
   for (int i = 0; i < size(); ++i) {
-    if (record(i) == nullptr || record(i)->is_settled()) continue;
+    if (record(i) == nullptr) continue;
+    const bool ready = record(i)->active && record(i)->ready;
+    if (!ready && record(i)->is_settled()) continue;
     masked_[static_cast<std::size_t>(i)] = MPI_REQUEST_NULL;
     some = true;
   }

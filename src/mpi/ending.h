@@ -37,7 +37,9 @@ class RequestList {
   }
   /// First index, from one on, of a request that is ready without MPI; -1: none.
   int ready(int from = 0) const;
-  /// Whether payloads keep requests open. Those are null in masked().
+  bool all_settled() const;
+  /// Whether requests are open that MPI can't end: payloads keep them so, or they are ready without
+  /// MPI. Those are null in masked().
   bool mask_unsettled();
   std::span<MPI_Request> masked() noexcept { return masked_; }
   /// Takes over what MPI's call did to masked() at an index.

@@ -3,6 +3,7 @@
 #include "mpi/mpi_envelope.h"
 
 #include <quadriga/error.h>
+#include <sched.h>
 
 #include <cstdio>
 #include <cstring>
@@ -31,29 +32,41 @@ constexpr std::chrono::microseconds least_patience{200};
 std::int64_t MpiEnvelope::bytes() const noexcept { return value_at<std::int64_t>(length); }
 int MpiEnvelope::tag() const noexcept { return value_at<std::int32_t>(token); }
 int MpiEnvelope::peer() const noexcept { return value_at<std::int32_t>(sender); }
+int MpiEnvelope::probed_slot() const noexcept { return value_at<std::int32_t>(slot); }
 bool MpiEnvelope::is_valid() const noexcept {
   return std::memcmp(mark, world->mark.data(), sizeof mark) == 0 && bytes() >= 0 && tag() >= 0 &&
          peer() >= 0 && peer() < world->core->size();
 }
 
-PayloadOffer::PayloadOffer(message::MessageBuffer place, int peer,
-                           std::unique_ptr<std::byte[]> keep)
-    : place_(std::move(place)), peer_(peer), kept_(keep != nullptr) {
+PayloadOffer::PayloadOffer(message::MessageBuffer place, int peer, int slot)
+    : place_(std::move(place)), peer_(peer), slot_(slot) {
   const std::int64_t bytes = place_.layout.bytes();
   const auto tag = static_cast<std::int32_t>(
       world->next_tag.fetch_add(1, std::memory_order_relaxed) & 0x7fffffff);
-  const std::int32_t own = world->core->rank();
+  const std::int32_t own = world->core->rank(), probed = slot;
   std::memcpy(envelope_.mark, world->mark.data(), sizeof envelope_.mark);
   std::memcpy(envelope_.length, &bytes, sizeof bytes);
   std::memcpy(envelope_.token, &tag, sizeof tag);
   std::memcpy(envelope_.sender, &own, sizeof own);
-  patience_ = Clock::now() + least_patience +
-              std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(bytes) /
-                                                                 copy_bytes_per_second * 1e9));
-  transfer_ =
-      world->core->start_send(place_, peer, tag, std::shared_ptr<std::byte[]>(std::move(keep)));
+  std::memcpy(envelope_.slot, &probed, sizeof probed);
+  begin_patience();
+  transfer_ = world->core->start_send(place_, peer, tag);
   count(world->counters.sent);
   count(world->counters.sent_bytes, static_cast<std::uint64_t>(bytes));
+}
+
+void PayloadOffer::begin_patience() {
+  const double seconds = static_cast<double>(place_.layout.bytes()) / copy_bytes_per_second;
+  patience_ = Clock::now() + least_patience +
+              std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+bool PayloadOffer::waits_for_receive() {
+  if (slot_ < 0) return false;
+  if (world->probed->is_waiting(slot_, peer_)) return true;
+  slot_ = -1;
+  begin_patience();
+  return false;
 }
 
 void PayloadOffer::copy_aside() {
@@ -70,6 +83,7 @@ void PayloadOffer::copy_aside() {
 
 bool PayloadOffer::is_over() {
   if (over_) return true;
+  if (waits_for_receive()) return false;
   over_ = kept_ || world->core->endpoint().test(transfer_);
   if (!over_ && Clock::now() >= patience_) {
     copy_aside();
@@ -82,6 +96,10 @@ bool PayloadOffer::is_over() {
 }
 
 void PayloadOffer::finish() {
+  while (!over_ && waits_for_receive()) {
+    let_progress();
+    sched_yield();
+  }
   const std::chrono::duration<double> left = patience_ - Clock::now();
   if (!is_over() && left.count() > 0) {
     message::Patience patience;

@@ -26,11 +26,14 @@ struct MpiEnvelope {
   unsigned char length[8];
   unsigned char token[4];
   unsigned char sender[4];
-  unsigned char rest[32];
+  unsigned char slot[4];
+  unsigned char rest[28];
 
   std::int64_t bytes() const noexcept;
   int tag() const noexcept;
   int peer() const noexcept;
+  /// Of ProbedSends; -1: the send isn't synchronous.
+  int probed_slot() const noexcept;
   /// Whether it is one of this job's.
   bool is_valid() const noexcept;
 };
@@ -41,14 +44,15 @@ static_assert(sizeof(MpiEnvelope) == envelope_bytes);
 class PayloadOffer {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Offers it; `keep` holds its memory if that isn't the program's.
+  /// Offers it; a synchronous send has a slot of ProbedSends.
   /// Errors: those of CommunicatorCore::start_send.
-  PayloadOffer(message::MessageBuffer place, int peer, std::unique_ptr<std::byte[]> keep = nullptr);
+  PayloadOffer(message::MessageBuffer place, int peer, int slot = -1);
 
   const MpiEnvelope& envelope() const noexcept { return envelope_; }
   /// Whether the program may have its memory back now. Copies the payload aside if its receiver
   /// hasn't come for as long as a copy takes: MPI calls that don't look for envelopes might keep
-  /// the receiver, which in turn waits for this rank.
+  /// the receiver, which in turn waits for this rank. A synchronous send asks only after MPI has
+  /// ended that of the envelope.
   bool is_over();
   /// Waits until it may.
   void finish();
@@ -57,11 +61,14 @@ class PayloadOffer {
 
  private:
   void copy_aside();
+  void begin_patience();
+  bool waits_for_receive();
   message::MessageBuffer place_;
   int peer_ = 0;
   MpiEnvelope envelope_{};
   message::TransferPtr transfer_;
   Clock::time_point patience_;
+  int slot_ = -1;  ///< Until the receive of a synchronous send has begun.
   bool kept_ = false;
   bool over_ = false;
 };

@@ -30,12 +30,24 @@ bool has_ended(Adopted& each) {
     if (!each.record->sends && !each.record->finished) each.record->in.finish(status);
     if (persistent && each.request != MPI_REQUEST_NULL) PMPI_Request_free(&each.request);
   }
-  return !each.record->offer || each.record->offer->is_over();
+  if (!each.record->is_settled()) return false;
+  if (each.record->inner != MPI_REQUEST_NULL) PMPI_Request_free(&each.record->inner);
+  return true;
 }
 
 }  // namespace
 
-bool RequestRecord::is_settled() { return !active || !offer || offer->is_over(); }
+bool RequestRecord::has_inner_ended() noexcept {
+  if (!inner_open) return true;
+  int ended = 0;
+  code = PMPI_Test(&inner, &ended, &result);
+  inner_open = ended == 0 && code == MPI_SUCCESS;
+  return !inner_open;
+}
+
+bool RequestRecord::is_settled() {
+  return !active || !offer || (has_inner_ended() && offer->is_over());
+}
 
 Requests& requests() noexcept {
   static auto* const made = new Requests;  // Programs may call MPI after main().

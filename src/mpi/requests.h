@@ -24,7 +24,8 @@ struct RequestRecord {
   bool sends = false;
   bool persistent = false;
   bool active = true;
-  bool ready = false;  ///< MPI's part has ended: `result` and `code` say how. Its handle is idle.
+  bool ready = false;     ///< The handle is idle: `result` and `code` say how MPI's part has ended,
+                          ///< or will say it once `inner` has.
   bool finished = false;  ///< Ended by MPI and looked at, but still open to the program.
   MPI_Comm comm = MPI_COMM_NULL;
   int source = 0;  ///< Of persistent receives.
@@ -32,6 +33,9 @@ struct RequestRecord {
   Incoming in;
   Outgoing out;
   std::optional<PayloadOffer> offer;
+  /// MPI's request of a synchronous send's envelope: it ends before the send does.
+  MPI_Request inner = MPI_REQUEST_NULL;
+  bool inner_open = false;
   MpiEnvelope envelope{};               ///< What MPI sends,
   std::unique_ptr<std::byte[]> packed;  ///< or a device's bytes.
   MPI_Status result{};
@@ -40,6 +44,8 @@ struct RequestRecord {
   /// Whether MPI may be asked to end the request: a payload that nobody has fetched keeps it open
   /// for a while.
   bool is_settled();
+  /// Whether nothing of `inner` is left, asking MPI for it.
+  bool has_inner_ended() noexcept;
 };
 using RecordPtr = std::unique_ptr<RequestRecord>;
 

@@ -18,6 +18,16 @@ SendCall with_bytes(const SendCall& call, const void* data, std::int64_t bytes) 
   return {data, static_cast<int>(bytes), MPI_BYTE, call.destination, call.tag, call.comm};
 }
 
+bool is_synchronous(Function function) noexcept {
+  return function == Function::ssend || function == Function::issend ||
+         function == Function::ssend_init;
+}
+
+// Whether a send may not be MPI's alone.
+bool may_be_ours(SendMode mode) noexcept {
+  return taken.sends || (mode == SendMode::synchronous && taken.receives);
+}
+
 // What MPI sends in place of the program's buffer; null for the buffer itself.
 SendCall prepared(RequestRecord& record, const SendCall& call) {
   if (record.out.way == SendWay::envelope) {
@@ -60,10 +70,19 @@ Outgoing outgoing_of(Function function, const SendCall& call) {
   if (device && !taken_over)
     fail(Errc::unavailable,
          fmt::format("MPI_{} of a device's memory is switched off", name(function)));
-  if (!device && !(world->switches.host && taken_over)) return out;
+  const bool ours = device || (world->switches.host && taken_over);
+  const bool synchronous = is_synchronous(function);
+  if (!ours && !(synchronous && taken_over)) return out;
   const std::int64_t bytes = bytes_of(call.datatype) * call.count;
+  // A probe opens what is as long as an envelope, which by MPI alone would end a synchronous send.
+  const bool alike = synchronous && bytes == envelope_bytes;
+  if (!ours && !alike) return out;
   out.peer = peer_of(call.comm, call.destination);
-  const bool large = out.peer >= 0 && bytes > static_cast<std::int64_t>(world->switches.small);
+  bool large = out.peer >= 0 && (alike || bytes > static_cast<std::int64_t>(world->switches.small));
+  if (large && synchronous) {
+    if (world->probed) out.slot = world->probed->take();
+    large = static_cast<bool>(out.slot);
+  }
   if (!large && !device) return out;
   if (!device && has_large_counts(call.datatype)) return out;
   out.place =
@@ -97,7 +116,7 @@ int native_send_init(SendMode mode, const SendCall& c, MPI_Request* request) noe
 }
 
 int send(Function function, SendMode mode, const SendCall& call) noexcept {
-  if (!taken.sends) return native_send(mode, call);
+  if (!may_be_ours(mode)) return native_send(mode, call);
   return guarded(call.comm, [&] {
     const Outgoing out = outgoing_of(function, call);
     if (out.way == SendWay::native) return native_send(mode, call);
@@ -106,7 +125,7 @@ int send(Function function, SendMode mode, const SendCall& call) noexcept {
       count(world->counters.small);
       return native_send(mode, with_bytes(call, packed.get(), out.bytes()));
     }
-    PayloadOffer offer(out.place, out.peer);
+    PayloadOffer offer(out.place, out.peer, out.slot.index());
     const int code = native_send(mode, with_bytes(call, &offer.envelope(), envelope_bytes));
     if (code == MPI_SUCCESS)
       offer.finish();
@@ -117,7 +136,7 @@ int send(Function function, SendMode mode, const SendCall& call) noexcept {
 }
 
 int isend(Function function, SendMode mode, const SendCall& call, MPI_Request* request) noexcept {
-  if (!taken.sends) return native_isend(mode, call, request);
+  if (!may_be_ours(mode)) return native_isend(mode, call, request);
   return guarded(call.comm, [&]() -> int {
     Outgoing out = outgoing_of(function, call);
     if (out.way == SendWay::native) return native_isend(mode, call, request);
@@ -126,13 +145,19 @@ int isend(Function function, SendMode mode, const SendCall& call, MPI_Request* r
     record->comm = call.comm;
     record->out = std::move(out);
     if (record->out.way == SendWay::envelope)
-      record->offer.emplace(record->out.place, record->out.peer);
-    const int code = native_isend(mode, prepared(*record, call), request);
+      record->offer.emplace(record->out.place, record->out.peer, record->out.slot.index());
+    const bool inner = static_cast<bool>(record->out.slot);
+    const int code = native_isend(mode, prepared(*record, call), inner ? &record->inner : request);
     if (code != MPI_SUCCESS) {
       if (record->offer) record->offer->withdraw();
       return code;
     }
-    make_unique_handle(*record, request);
+    if (inner) {
+      idle_request(call.comm, request);
+      record->inner_open = record->ready = true;
+    } else {
+      make_unique_handle(*record, request);
+    }
     keep_record(*request, std::move(record));
     return MPI_SUCCESS;
   });
@@ -140,7 +165,7 @@ int isend(Function function, SendMode mode, const SendCall& call, MPI_Request* r
 
 int send_init(Function function, SendMode mode, const SendCall& call,
               MPI_Request* request) noexcept {
-  if (!taken.sends) return native_send_init(mode, call, request);
+  if (!may_be_ours(mode)) return native_send_init(mode, call, request);
   return guarded(call.comm, [&] {
     Outgoing out = outgoing_of(function, call);
     if (out.way == SendWay::native) return native_send_init(mode, call, request);
@@ -155,7 +180,9 @@ int send_init(Function function, SendMode mode, const SendCall& call,
     const SendCall native = by_envelope
                                 ? with_bytes(call, &record->envelope, envelope_bytes)
                                 : with_bytes(call, record->packed.get(), record->out.bytes());
-    const int code = native_send_init(mode, native, request);
+    const bool inner = static_cast<bool>(record->out.slot);
+    int code = native_send_init(mode, native, inner ? &record->inner : request);
+    if (code == MPI_SUCCESS && inner) code = idle_request(call.comm, request);
     if (code == MPI_SUCCESS) keep_record(*request, std::move(record));
     return code;
   });

@@ -30,6 +30,7 @@ struct Outgoing {
   SendWay way = SendWay::native;
   message::MessageBuffer place;
   int peer = -1;
+  ProbedSends::Slot slot;  ///< Of a synchronous send by envelope.
   std::int64_t bytes() const noexcept { return place.layout.bytes(); }
   /// All of it, side by side. Errors: too_large from 2 GiB on, which MPI's counts can't say.
   std::unique_ptr<std::byte[]> packed() const;

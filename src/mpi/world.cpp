@@ -119,6 +119,7 @@ bool join(World& made) {
   // All of them, or none: those that haven't joined couldn't fetch what they are offered.
   int all = 0;
   PMPI_Allreduce(&joined, &all, 1, MPI_INT, MPI_MIN, made.comm);
+  if (all != 0) made.probed = ProbedSends::share(made.comm);
   return all != 0;
 }
 
@@ -181,6 +182,11 @@ void before_finalize() noexcept {
   }
   PMPI_Comm_free(&world->comm);
   PMPI_Comm_free_keyval(&keyval);
+}
+
+void let_progress() noexcept {
+  int flag = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, 0, world->comm, &flag, MPI_STATUS_IGNORE);
 }
 
 int peer_of(MPI_Comm comm, int rank) noexcept {

@@ -10,6 +10,7 @@
 #include "message/communicator.h"
 #include "mpi/job.h"
 #include "mpi/native.h"
+#include "mpi/probed_sends.h"
 #include "mpi/switches.h"
 
 namespace quadriga::mpi {
@@ -23,6 +24,7 @@ struct World {
   Job job;
   MPI_Comm comm = MPI_COMM_NULL;  ///< Those with the library: our own use of MPI.
   std::unique_ptr<message::CommunicatorCore> core;
+  std::unique_ptr<ProbedSends> probed;   ///< Null: synchronous sends are MPI's.
   std::array<unsigned char, 16> mark{};  ///< At the head of all envelopes; nobody guesses it.
   std::atomic<std::uint32_t> next_tag{0};
   MpiCounters counters;
@@ -44,6 +46,9 @@ void before_init() noexcept;
 void after_init(int thread_level) noexcept;
 /// Before MPI_Finalize: returns once all ranks with the library have come.
 void before_finalize() noexcept;
+
+/// MPI moves on. Nobody sends on the communicator that is looked at.
+void let_progress() noexcept;
 
 /// The number among those with the library of a communicator's rank (its remote group's, if it has
 /// one); -1 if it hasn't the library, or isn't a rank.

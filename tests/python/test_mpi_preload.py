@@ -58,6 +58,23 @@ def test_what_mpi_promises(mpi, ranks, tmp_path):
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)
+def test_a_synchronous_send_ends_once_its_receive_has_begun(mpi, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "synchronous.c")
+    assert run([*mpiexec(mpi, 2), program]).returncode == 0
+    said = run_preloaded(program, mpi, 2, "--host-buffers", "--small", "64")
+    assert counted(said, "sent") == 60 and counted(said, "looked at") == 54
+    # Nothing is a device's; what is as long as an envelope goes by one all the same.
+    assert counted(run_preloaded(program, mpi, 2, "--emulated"), "sent") == 20
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_what_was_probed_goes_with_its_communicator(mpi, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "freed_communicator.c")
+    said = run_preloaded(program, mpi, 2, "--host-buffers", "--small", "64")
+    assert counted(said, "looked at") == 5
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
 def test_a_rank_without_the_library_gets_ordinary_messages(mpi, tmp_path):
     program = built(tmp_path, mpi, PROGRAMS / "semantics.c")
     with_it = preloaded("--host-buffers", "--counters", "--small", "64")
