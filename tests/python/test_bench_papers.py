@@ -9,8 +9,9 @@ from click.testing import CliRunner
 
 from quadriga.bench import program
 from quadriga.bench.papers.command import papers
-from quadriga.bench.papers.experiments import EXPERIMENTS, POLICIES
+from quadriga.bench.papers.experiments import EXPERIMENTS, POLICIES, Experiment, Point
 from quadriga.bench.papers.published import PUBLISHED
+from quadriga.bench.papers.running import run
 
 pytestmark = pytest.mark.skipif(not program.built(program.OURS), reason="QUADRIGA_BENCH is off")
 
@@ -48,6 +49,25 @@ def test_kernels_without_a_time_on_gpus_run_on_cores():
     # One tile: its factorization is all there is, at 10 GFLOP/s of a core.
     assert _simulated(n=1024, tile=1024)["value"] == pytest.approx(10, rel=0.01)
     assert _simulated(n=1024, tile=1024)["host_bytes"] == 0
+
+
+def test_tiles_are_the_best_of_those_that_are_tried():
+    point = Point("flat", 8192, {"machine": "bunsen", "n": 8192, "tile": 0}, (512, 1024))
+    tried = Experiment("tried", "", "", "", "order", lambda quick: [point])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(EXPERIMENTS, "tried", tried)
+        rows = list(run(("tried",), True, lambda text: None))
+    values = [_simulated(tile=tile, policy="steal")["value"] for tile in point.tiles]
+    assert rows[0]["policy"] == "steal"
+    assert rows[0]["value"] == max(values) > min(values)
+    assert rows[0]["tile"] == point.tiles[values.index(max(values))]
+
+
+def test_tiles_of_a_figure_are_multiples_of_the_fine_ones():
+    for experiment in EXPERIMENTS.values():
+        for point in (*experiment.points(True), *experiment.points(False)):
+            for words in point.runs:
+                assert not words.get("fine") or words["tile"] % words["fine"] == 0
 
 
 def test_numbers_of_the_papers_belong_to_figures_that_are_redone():
