@@ -7,7 +7,6 @@ module variants
   implicit none
 contains
 
-  !> The block becomes block*factor, the parameter.
   function multiply(arguments) bind(C) result(status)
     type(quadriga_arguments), intent(in) :: arguments
     integer(c_int) :: status
@@ -18,7 +17,6 @@ contains
     status = 0
   end function
 
-  !> Adds the sum of the block to a number.
   function add_sum(arguments) bind(C) result(status)
     type(quadriga_arguments), intent(in) :: arguments
     integer(c_int) :: status
@@ -40,16 +38,13 @@ program blocks_of_a_matrix
   implicit none
 
   integer(c_int64_t), parameter :: rows = 300, cols = 40, blocks = 6
-  real(c_double), target :: matrix(rows, cols*blocks), total
-  real(c_double), target :: factor
+  real(c_double), target :: matrix(rows, cols*blocks), total = 0, factor = 3
   real(c_double) :: expected
   type(c_ptr) :: engine, scaling, summing, block, number
   integer(c_int64_t) :: i
 
   call random_number(matrix)
-  expected = sum(matrix) * 3
-  total = 0
-  factor = 3
+  expected = sum(matrix) * factor
 
   call check(quadriga_open("emulated:2", engine))
   call check(quadriga_codelet_create("multiply", [quadriga_update], multiply, scaling))
@@ -71,7 +66,6 @@ program blocks_of_a_matrix
 
   print '(a, f10.3)', "sum", total
   if (abs(total - expected) > 1e-6_c_double) error stop "the sum is wrong"
-  if (abs(sum(matrix) - expected) > 1e-6_c_double) error stop "the matrix is wrong"
 
 contains
 

@@ -11,23 +11,17 @@
 enum { pieces = 8, points = 1000, steps = 200 };
 
 static void check(int64_t info) {
-  if (info == 0) return;
-  fprintf(stderr, "info %lld: %s\n", (long long)info, quadriga_message());
-  exit(1);
+  if (info != 0) fprintf(stderr, "info %lld: %s\n", (long long)info, quadriga_message()), exit(1);
 }
 
-/* One step of a piece: reads its left neighbour, itself and its right one, writes the next state, and
- * adds the change to a sum. */
+/* Of one piece, from it and its neighbours; adds the change to a sum. */
 static int step(const quadriga_arguments* given) {
-  const double* left = given->views[0].data;
-  const double* here = given->views[1].data;
-  const double* right = given->views[2].data;
-  double* next = given->views[3].data;
-  double* change = given->views[4].data;
+  const quadriga_view* views = given->views;
+  const double *left = views[0].data, *here = views[1].data, *right = views[2].data;
+  double *next = views[3].data, *change = views[4].data;
   for (int i = 0; i < points; ++i) {
     const double before = i > 0 ? here[i - 1] : left[points - 1];
-    const double after = i + 1 < points ? here[i + 1] : right[0];
-    next[i] = here[i] + 0.25 * (before - 2 * here[i] + after);
+    next[i] = here[i] + 0.25 * (before - 2 * here[i] + (i + 1 < points ? here[i + 1] : right[0]));
     *change += fabs(next[i] - here[i]);
   }
   return 0;
@@ -51,8 +45,7 @@ int main(void) {
   quadriga_engine* engine;
   check(quadriga_open("emulated:2", &engine));
   const int modes[] = {QUADRIGA_READ, QUADRIGA_READ, QUADRIGA_READ, QUADRIGA_WRITE, QUADRIGA_REDUCE};
-  const int of_add[] = {QUADRIGA_UPDATE, QUADRIGA_READ};
-  const int of_zero[] = {QUADRIGA_WRITE};
+  const int of_zero[] = {QUADRIGA_WRITE}, of_add[] = {QUADRIGA_UPDATE, QUADRIGA_READ};
   quadriga_codelet *stepping, *zeroing, *adding;
   check(quadriga_codelet_create("step", 5, modes, step, NULL, NULL, 0, &stepping));
   check(quadriga_codelet_create("zero", 1, of_zero, zero, NULL, NULL, 0, &zeroing));
@@ -60,9 +53,9 @@ int main(void) {
   check(quadriga_codelet_reduce(stepping, zeroing, adding));
 
   quadriga_data *piece[2][pieces], *sum;
-  for (int k = 0; k < 2; ++k)
-    for (int p = 0; p < pieces; ++p)
-      check(quadriga_data_register(engine, rod[k][p], points, 1, points, 'd', &piece[k][p]));
+  for (int i = 0; i < 2 * pieces; ++i)
+    check(quadriga_data_register(engine, rod[i / pieces][i % pieces], points, 1, points, 'd',
+                                 &piece[i / pieces][i % pieces]));
   check(quadriga_data_register(engine, &change, 1, 1, 1, 'd', &sum));
 
   /* The ends are joined: the rod is a ring. Nothing here waits; who reads what orders the tasks. */
@@ -74,13 +67,9 @@ int main(void) {
       check(quadriga_submit(engine, stepping, 5, operands, NULL, 0, NULL, NULL));
     }
   check(quadriga_wait_all(engine, -1));
-
-  for (int p = 0; p < pieces; ++p)
-    for (int i = 0; i < points; ++i) heat += rod[steps % 2][p][i];
+  for (int i = 0; i < pieces * points; ++i) heat += rod[steps % 2][i / points][i % points];
   printf("%d steps: heat %.6f, moved %.3f in all\n", steps, heat, change);
-
-  for (int k = 0; k < 2; ++k)
-    for (int p = 0; p < pieces; ++p) check(quadriga_data_remove(piece[k][p]));
+  for (int i = 0; i < 2 * pieces; ++i) check(quadriga_data_remove(piece[i / pieces][i % pieces]));
   check(quadriga_data_remove(sum));
   quadriga_close(engine);
   quadriga_codelet_free(stepping);

@@ -20,7 +20,7 @@ def test_completion(run, shell):
 COMPLETED = {
     ("",): set(_COMMANDS),
     ("ca",): {"calibrate"},
-    ("bench", ""): {"copies", "gemm", "messages", "overhead", "potrf", "spmv", "streams"},
+    ("bench", ""): {"copies", "gemm", "messages", "overhead", "papers", "potrf", "spmv", "streams"},
     ("completion", ""): {"bash", "fish", "zsh"},
     ("cg", "--prec"): {"--precondition", "--precision"},
     ("solve", "--policy", ""): {"affinity", "data-first", "earliest-finish", "steal", "weight"},

@@ -165,7 +165,7 @@ def test_refused():
             comm.isend(a, 0, stream=message.Devices().stream())
         comm.send(a, 0, stream=1)  # a default stream, which emulated devices haven't
         comm.recv(a, 0, stream=1)
-        with pytest.raises(quadriga.InvalidArgument, match="device 3; expected 0 to 1"):
+        with pytest.raises(quadriga.InvalidArgument, match="device 3; expected 0 to 0"):
             gpus.stream(3)
 
 
