@@ -105,13 +105,13 @@ void Failures::record(Task& task, std::exception_ptr error, const std::string& d
   }
   const std::uint64_t id = task.id.load();
   by_task_[id] = {error, std::move(cause)};
+  if (consequence && !task.group) untold_.insert(id);
   forget_oldest();
   for (const OperandSlot& slot : task.slots())
     if (writes(slot.access)) slot.datum->failed_by.store(id, std::memory_order_relaxed);
   TaskGroup* const group = task.group;
   std::exception_ptr& first = group ? group->failure : first_;
-  // What did not run counts too where the cause was told before: who goes on must know.
-  if (!first && !(group && consequence)) first = error;
+  if (!first && !consequence) first = error;
   if (group && consequence && !group->consequence) group->consequence = error;
   any_.store(true, std::memory_order_release);
   count_.fetch_add(1, std::memory_order_relaxed);
@@ -146,6 +146,7 @@ void Failures::forget_oldest() {
     if (error.code() == Errc::cancelled) cancelled_before_.add(oldest->first);
   } catch (...) {  // of another type
   }
+  untold_.erase(oldest->first);
   by_task_.erase(oldest);
 }
 
@@ -164,6 +165,9 @@ void Failures::note(std::exception_ptr error) {
 std::exception_ptr Failures::take_first() {
   std::lock_guard lock(mutex_);
   note_is_told_ |= std::exchange(first_is_noted_, false);
+  // What they came of was told by an earlier call: who goes on must know that they did not run.
+  if (!first_ && !untold_.empty()) first_ = by_task_.at(*untold_.begin()).error;
+  untold_.clear();
   return std::exchange(first_, nullptr);
 }
 
@@ -192,6 +196,7 @@ std::exception_ptr Failures::of(const TaskGroup& group) const {
 std::exception_ptr Failures::of(std::uint64_t id) const {
   std::lock_guard lock(mutex_);
   const auto found = by_task_.find(id);
+  untold_.erase(id);
   if (found != by_task_.end()) return found->second.error;
   if (!failed_before_.contains(id)) return nullptr;
   const bool was_cancelled = cancelled_before_.contains(id);

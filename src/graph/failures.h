@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "graph/number_ranges.h"
@@ -35,8 +36,8 @@ class Failures {
   void record(Task& task, std::exception_ptr error, const std::string& device);
   /// Records a failure that no task is to blame for.
   void note(std::exception_ptr error);
-  /// The first failure since the last call, or a task that did not run because of one before; null
-  /// if none. Those of groups are theirs.
+  /// The first failure since the last call, else why a task did not run since then about which
+  /// nobody asked; null if neither. Those of groups are theirs.
   std::exception_ptr take_first();
   /// The first failure of the group's tasks; null if none.
   std::exception_ptr of(const TaskGroup& group) const;
@@ -64,6 +65,7 @@ class Failures {
   bool first_is_noted_ = false;             ///< `first_` is no task's.
   bool note_is_told_ = false;               ///< take_first has returned it, or one noted before it.
   std::map<std::uint64_t, Known> by_task_;  ///< The newest few thousand.
+  mutable std::set<std::uint64_t> untold_;  ///< Of these, those that did not run, untold so far.
   NumberRanges failed_before_;              ///< Tasks before those, of which why isn't known.
   NumberRanges cancelled_before_;           ///< Of these, the ones that did not run.
   std::atomic<bool> any_{false};

@@ -181,7 +181,7 @@ def test_covariances_refuse_nonsense():
     points = np.zeros((3, 2))
     for options, match in (
         ({"length_scale": -1.0}, "length_scale"),
-        ({"length_scale": (1.0, 1.0, 1.0)}, "length_scale"),
+        ({"length_scale": (1.0, 1.0, 1.0)}, "length scales"),
         ({"variance": 0.0}, "variance"),
         ({"nugget": -1.0}, "nugget"),
         ({"dtype": "F"}, "float32 or float64"),
