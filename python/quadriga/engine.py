@@ -313,7 +313,8 @@ class Engine:
         IoError
             If a registered array's mapped file became shorter.
         Exception
-            The first failure since the last wait, with the type raised in the body.
+            The first failure since the last wait, with the type raised in the body; Cancelled for a
+            task that did not run because of one before, if nobody waited for that task.
         """
         self._tasks.wait(seconds_of(timeout))
         self._forget_retired()
