@@ -312,7 +312,8 @@ TEST_P(DivisionTest, TracesTellWhichCoresRanHowManyFineTasks) {
     owners += event["cat"] == "fine" ? 1 : 0;
   }
   EXPECT_EQ(fine_tasks, divides() ? 8 : 0);
-  EXPECT_EQ(owners, divides() ? 1 : 0);
+  // Others may have taken all before the core that has the divided task.
+  EXPECT_LE(owners, divides() ? 1 : 0);
   EXPECT_EQ(cores.size() >= 2, divides());
 }
 
