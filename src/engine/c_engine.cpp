@@ -2,6 +2,8 @@
 // src/engine/c_engine.cpp: engine_c.h; errors as numbers.
 #include "engine/c_engine.h"
 
+#include <fmt/format.h>
+
 #include <exception>
 #include <utility>
 
@@ -23,6 +25,16 @@ std::int64_t c_guarded(const std::function<std::int64_t()>& call) noexcept try {
 
 void refuse(int argument, const std::string& what) {
   throw WrongArgument{argument, "argument " + std::to_string(argument) + ": " + what};
+}
+
+DType dtype_of(int argument, char letter, std::string_view letters) {
+  const char small =
+      letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  const std::size_t at = letters.find(small);
+  if (at == std::string_view::npos)
+    refuse(argument,
+           fmt::format("type is '{}'; expected one of {}", letter, fmt::join(letters, ", ")));
+  return static_cast<DType>(at);
 }
 
 Engine& opened(quadriga_engine* engine) {

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 struct quadriga_engine {
   quadriga::Engine engine;
@@ -25,6 +26,9 @@ std::int64_t c_guarded(const std::function<std::int64_t()>& call) noexcept;
 
 /// Throws a WrongArgument.
 [[noreturn]] void refuse(int argument, const std::string& what);
+
+/// The type that one of these letters stands for, in either case; "sdczb" are those of all types.
+DType dtype_of(int argument, char letter, std::string_view letters);
 
 /// The engine of a first argument.
 Engine& opened(quadriga_engine* engine);

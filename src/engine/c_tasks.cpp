@@ -20,6 +20,7 @@ using quadriga::Access;
 using quadriga::c_guarded;
 using quadriga::Codelet;
 using quadriga::DType;
+using quadriga::dtype_of;
 using quadriga::Engine;
 using quadriga::Future;
 using quadriga::opened;
@@ -49,14 +50,6 @@ constexpr std::string_view letters = "sdczb";
 // Operands whose views need no memory from the heap.
 constexpr std::size_t usual_operands = 8;
 constexpr int known_needs = QUADRIGA_HOST_ONLY | QUADRIGA_BLOCKS | QUADRIGA_SUBMITS;
-
-DType type_of(int argument, char type) {
-  const char small = type >= 'A' && type <= 'Z' ? static_cast<char>(type - 'A' + 'a') : type;
-  const std::size_t at = letters.find(small);
-  if (at == std::string_view::npos)
-    refuse(argument, fmt::format("type is '{}'; expected one of s, d, c, z, b", type));
-  return static_cast<DType>(at);
-}
 
 Access mode_of(int argument, int mode) {
   if (mode < QUADRIGA_READ || mode > QUADRIGA_REDUCE)
@@ -187,7 +180,7 @@ int64_t quadriga_data_register(quadriga_engine* engine, void* home, int64_t rows
     *data = nullptr;
     Engine& on = opened(engine);
     if (!home) refuse(2, "the memory is NULL; quadriga_data_temporary makes data without a home");
-    const DType dtype = type_of(6, type);
+    const DType dtype = dtype_of(6, type, letters);
     *data = new quadriga_data{&on, on.data(home, rows, cols, ld, dtype)};
     return 0;
   });
@@ -199,7 +192,7 @@ int64_t quadriga_data_temporary(quadriga_engine* engine, int64_t rows, int64_t c
     if (!data) refuse(5, "the address for the data is NULL");
     *data = nullptr;
     Engine& on = opened(engine);
-    const DType dtype = type_of(4, type);
+    const DType dtype = dtype_of(4, type, letters);
     *data = new quadriga_data{&on, on.temporary(rows, cols, dtype)};
     return 0;
   });

@@ -13,7 +13,6 @@
 #include "engine/c_engine.h"
 
 using quadriga::c_guarded;
-using quadriga::DType;
 using quadriga::Errc;
 using quadriga::Error;
 using quadriga::refuse;
@@ -34,15 +33,6 @@ constexpr std::array<std::pair<std::string_view, sparse::Precondition>, 6> preco
     {"chebyshev", sparse::Precondition::chebyshev},
     {"aggregation", sparse::Precondition::aggregation},
 }};
-
-DType type_of(int argument, char type) {
-  constexpr std::string_view letters = "sdcz";
-  const char small = type >= 'A' && type <= 'Z' ? static_cast<char>(type - 'A' + 'a') : type;
-  const std::size_t at = letters.find(small);
-  if (at == std::string_view::npos)
-    refuse(argument, std::string("type is '") + type + "'; expected one of s, d, c, z");
-  return static_cast<DType>(at);
-}
 
 sparse::Precondition precondition_of(int argument, const char* given) {
   const std::string_view name = given ? given : "";
@@ -118,7 +108,7 @@ int64_t quadriga_sparse_open(quadriga_engine* engine, char type, int64_t n, int 
     *solver = nullptr;
     quadriga::Engine& on = quadriga::opened(engine);
     sparse::CsrView a;
-    a.dtype = type_of(2, type);
+    a.dtype = quadriga::dtype_of(2, type, "sdcz");
     if (n < 0) refuse(3, "n is " + std::to_string(n) + "; expected 0 or more");
     if (index_bytes != 4 && index_bytes != 8)
       refuse(4, "indices of " + std::to_string(index_bytes) + " bytes; expected 4 or 8");
