@@ -16,10 +16,21 @@ void driver(const Settings& settings);
 /// --count (devices) --machine --tiles (of the smaller matrix; the larger has twice as many in each
 /// direction) --repeat.
 void decide(const Settings& settings);
+/// Nanoseconds that a policy takes for a task while so many are ready, by the virtual clock:
+/// --policy --tasks --machine --count (devices) --repeat.
+void ready_tasks(const Settings& settings);
+void unrolled(const Settings& settings);
+/// How much sooner a program ends whose overwrites don't wait for readers: --clock --devices
+/// --steps --users --microseconds (of a task) --memory (bytes for renaming).
+void renaming(const Settings& settings);
 /// Decides a run once more and compares: --log (what the setting schedule_log made).
 void replay_log(const Settings& settings);
 /// Calls of malloc a task once everything has its size: --cores.
 void allocations(const Settings& settings);
+/// Nanoseconds to register known memory again, and of an access by the host when nothing moves:
+/// --repeat.
+void register_again(const Settings& settings);
+void access_on_host(const Settings& settings);
 /// Resident memory after a million tasks: --cores.
 void resident_memory(const Settings& settings);
 /// Products and Cholesky on this host beside OpenBLAS: --n --tile --repeat --devices.
@@ -30,7 +41,8 @@ void host_potrf(const Settings& settings);
 /// an edge); --devices --repeat.
 void division(const Settings& settings);
 /// By the virtual clock: --operation gemm|potrf --run devices-N|out-of-core|idgraf-600MB --machine,
-/// or --run rate-N with --n --tile --memory --h2d --trace, for any machine and matrix.
+/// or --run rate-N with --n --tile --dtype --policy --in-place on --memory --h2d --trace, for any
+/// machine and matrix.
 void simulated(const Settings& settings);
 /// Products and Cholesky as papers ran them, by the virtual clock: --operation gemm|potrf --machine
 /// (a description) --n --tile --devices --cores --streams --policy, and --fine (order of the tiles)
@@ -52,6 +64,9 @@ void stream_stages(const Settings& settings);
 /// Rates of every kind of copy: --devices --sizes --kinds --repeat, --products on to have some
 /// beside copies by runs on devices that aren't GPUs.
 void copies(const Settings& settings);
+/// A tile of the host's that all devices read, beside the copy to one: --devices --bytes --clock
+/// virtual|real --repeat.
+void forward(const Settings& settings);
 /// Seconds of products by order, and what short sums reach: --devices --most (order) --repeat,
 /// --description FILE to have them written to the machine's description.
 void kernel_times(const Settings& settings);
@@ -75,6 +90,9 @@ void exchange_plans(const Settings& settings);
 /// --at host|devices --kind broadcast|reduce|allreduce --bytes --orders (by core, by node, random)
 /// --algorithm --segment --leaders (else chosen).
 void schedules(const Settings& settings);
+/// What collectives of devices cost their hosts, counted in plans made for data of the host and of
+/// devices; microseconds by the virtual clock: --count (devices) --bytes --rate (of each link).
+void device_steps(const Settings& settings);
 /// What another process does for them: --handles --sizes; prints what IpcFigure holds.
 void copy_from_other_process(const Settings& settings);
 /// The processor, its cores and the commit this was built from.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <memory>
 
@@ -14,6 +15,7 @@
 #include "device/at_once.h"
 #include "device/factory.h"
 #include "line.h"
+#include "message_cost.h"
 #include "tile_kernels.h"
 
 namespace quadriga::bench {
@@ -21,6 +23,7 @@ namespace {
 
 constexpr std::int64_t smallest = 128;
 constexpr int tiles_a_stream = 5;
+constexpr int messages_a_time = 20;  // They are short.
 constexpr double share_of_memory = 0.5;
 constexpr double least_seconds = 1e-9;
 
@@ -51,6 +54,7 @@ class Calibration {
       const bool computes = device.space != host_space || device.cores > 0;
       if (computes) measure(id);
     }
+    message();
   }
 
  private:
@@ -92,6 +96,18 @@ class Calibration {
     launch_ = tiles.launch_seconds(repeat_);
     machine_.launch_seconds = std::max(machine_.launch_seconds, launch_);
     print(id, "launch", launch_, "s");
+  }
+
+  /// All else has been measured by now: a failure leaves the description without it.
+  void message() {
+    try {
+      machine_.message = message_cost(machine_, messages_a_time * repeat_);
+    } catch (const Error& error) {
+      fmt::print(stderr, "messages between devices weren't measured: {}\n", error.what());
+    }
+    if (machine_.message.latency_seconds == 0) return;
+    Line("message").add("value", machine_.message.latency_seconds).add("unit", "s").print();
+    Line("message-busy").add("value", machine_.message.busy_seconds).add("unit", "s").print();
   }
 
   std::int64_t largest(const Device& device, DType type, std::size_t streams) const {

@@ -13,10 +13,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "addresses.h"
+#include "allocation_count.h"
 #include "benchmarks.h"
 #include "engine/engine_access.h"
+#include "linalg/kernels/codelets.h"
 #include "line.h"
 #include "timed_backend.h"
 
@@ -31,7 +34,8 @@ struct Cost {
   double deciding = std::numeric_limits<double>::infinity();  // With submission.
   double submission = std::numeric_limits<double>::infinity();
   double backend = 0;
-  double elapsed = 0;  // Seconds of the virtual clock.
+  double elapsed = 0;      // Seconds of the virtual clock.
+  double allocations = 0;  // Calls of malloc a task, the virtual backend's with them.
 };
 
 double tasks_of(std::int64_t tiles) {
@@ -93,6 +97,51 @@ class Subject {
   Engine engine_;
 };
 
+/// Items of eight bytes that are copied in, scaled and copied home, on the devices in turn: what is
+/// left of queueing when nothing else takes time (bench/gpu_queue.cpp measures it on GPUs).
+Cost of_items(const std::string& devices, std::size_t gpus, std::size_t items, long long runs,
+              double outside) {
+  BackendTime time;
+  WrappedOptions options;
+  options.devices = devices;
+  options.virtual_clock = true;
+  options.compute = false;
+  options.wrap_backend = [&](std::unique_ptr<Backend> inner) {
+    return make_timed_backend(std::move(inner), time);
+  };
+  Engine engine(EngineAccess::make(options));
+  std::vector<double> home(items * gpus);
+  std::vector<Data> data;
+  for (double& item : home) data.push_back(engine.data(&item, 1, 1, 1, DType::float64));
+  const Codelet& scale = kernels::scale_codelet(DType::float64);
+  const kernels::ScaleParams params{{1.0, 0}, {}};
+  Cost cost;
+  cost.tasks = static_cast<double>(home.size());
+  for (long long run = 0; run <= runs; ++run) {
+    time = {};
+    const std::int64_t allocated = allocation_count();
+    const double begin = thread_seconds();
+    const double begin_steady = now();
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      SubmitOptions where;
+      where.device = static_cast<DeviceId>(i % gpus);
+      engine.submit(scale, {{data[i], Access::update}}, params, where);
+      engine.final(data[i]);
+    }
+    engine.wait();
+    const double steady = now() - begin_steady;
+    const double used = thread_seconds() - begin;
+    const double backend = time.seconds * used / steady;
+    const double found = (used - backend - time.calls * outside) / cost.tasks * 1e9;
+    if (run == 0 || found >= cost.deciding) continue;
+    cost.allocations = static_cast<double>(allocation_count() - allocated) / cost.tasks;
+    cost.deciding = found;
+    cost.backend = backend / cost.tasks * 1e9;
+  }
+  engine.remove(data);
+  return cost;
+}
+
 /// A window that holds all tasks is filled before the first is planned: the clock is read last
 /// before that when waiting begins.
 double submission(const std::string& devices, std::int64_t tiles, double outside) {
@@ -111,6 +160,19 @@ void decide(const Settings& settings) {
   const std::string devices =
       fmt::format("machine={}:{}", settings.text("machine", "machines/h200x8.json"), count);
   const double outside = seconds_outside_a_call();
+  if (settings.text("work", "cholesky") == "items") {
+    const Cost cost =
+        of_items(devices, static_cast<std::size_t>(count),
+                 static_cast<std::size_t>(settings.integer("items", 10000)), runs, outside);
+    Line(fmt::format("decide-items-{}", count))
+        .add("value", cost.deciding)
+        .add("unit", "ns/item")
+        .add("bound", 0)
+        .add("backend", cost.backend)
+        .add("allocations", cost.allocations)
+        .print();
+    return;
+  }
   Cost small, large;
   {
     Subject first(devices, tiles, 0);

@@ -19,6 +19,7 @@
 #include "message/communicator.h"
 #include "message/device_moves.h"
 #include "message/join.h"
+#include "message/ports.h"
 #include "message_rounds.h"
 
 namespace quadriga::bench {
@@ -43,10 +44,10 @@ struct Asked {
 class Buffer {
  public:
   Buffer(std::shared_ptr<DevicePort> port, DeviceId device, std::size_t bytes)
-      : port_(std::move(port)), device_(device), memory_(port_->allocate(device, bytes)) {
+      : port_(std::move(port)), device_(device), memory_(port_->memory().allocate(device, bytes)) {
     if (!memory_) fail(Errc::unavailable, fmt::format("device {} has no {} bytes", device, bytes));
   }
-  ~Buffer() { port_->deallocate(device_, memory_); }
+  ~Buffer() { port_->memory().deallocate(device_, memory_); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   MessageBuffer place(const Layout& layout) const { return {layout, memory_, port_, device_}; }
@@ -89,8 +90,8 @@ class Side {
         communicator_(message::join(joining, patient)),
         gpus_(asked.devices == "cuda" ? static_cast<int>(Machine::parse("cuda").devices.size())
                                       : 0),
-        port_(gpus_ > 0 ? DevicePort::cuda(joining.rank % gpus_)
-                        : DevicePort::open(Machine::parse(asked.devices))),
+        port_(gpus_ > 0 ? message::ports::cuda(joining.rank % gpus_)
+                        : message::ports::open(Machine::parse(asked.devices))),
         device_(static_cast<DeviceId>(joining.rank %
                                       static_cast<int>(port_->machine().devices.size()))) {}
 
@@ -166,7 +167,7 @@ class Side {
   }
   double peer_copy_seconds(std::size_t bytes) {
     const Buffer own(port_, device_, bytes);
-    MemoryHandle handle = port_->export_memory(device_, own.memory()).handle;
+    MemoryHandle handle = port_->memory().export_memory(device_, own.memory()).handle;
     double taken = 0;
     if (is_first()) {
       communicator_.send(bytes_at(&handle, sizeof handle), 1, 5, patient);
@@ -174,10 +175,10 @@ class Side {
       return taken;
     }
     communicator_.receive(bytes_at(&handle, sizeof handle), 0, 5, patient);
-    std::byte* const there = port_->import_memory(device_, handle, -1);
+    std::byte* const there = port_->memory().import_memory(device_, handle, -1);
     const SpaceId space = port_->space(device_);
     taken = seconds_of_copies({space, space, there, own.memory(), bytes});
-    port_->close_memory(device_, there);
+    port_->memory().close_memory(device_, there);
     communicator_.send(bytes_at(&taken, sizeof taken), 0, 5, patient);
     return taken;
   }
@@ -188,8 +189,8 @@ class Side {
   double seconds_of_copies(const Copy& each) {
     const auto copy = [&] {
       const double start = now();
-      const auto ticket = port_->copy(device_, DevicePort::Lane::across, each);
-      while (!port_->has_ended(ticket)) std::this_thread::yield();
+      const auto ticket = port_->operations().copy(device_, message::PortLane::across, each);
+      while (!port_->operations().has_ended(ticket)) std::this_thread::yield();
       return now() - start;
     };
     std::vector<double> seconds;
@@ -228,13 +229,13 @@ class Side {
     const std::uint64_t before = opened();
     for (int round = 0; round < 5; ++round) {
       const Buffer given(port_, device_, bytes), sent(port_, device_, bytes);
-      MemoryHandle handle = port_->export_memory(device_, given.memory()).handle;
+      MemoryHandle handle = port_->memory().export_memory(device_, given.memory()).handle;
       const MessageBuffer told = bytes_at(&handle, sizeof handle);
       is_first() ? communicator_.send(told, 1, 3, patient)
                  : static_cast<void>(communicator_.receive(told, 0, 3, patient));
       const double start = now();
       if (!is_first() && handle.descriptor < 0)
-        port_->close_memory(device_, port_->import_memory(device_, handle, -1));
+        port_->memory().close_memory(device_, port_->memory().import_memory(device_, handle, -1));
       opens.push_back(now() - start);
       firsts.push_back(seconds_of(sent.place(layout)));
       seconds.push_back(seconds_of(sent.place(layout)));

@@ -5,6 +5,7 @@
 // Every run starts with no tile on a device and ends with the result at home; the ceiling is cuBLAS
 // on resident tiles on as many GPUs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <quadriga/error.h>
 #include <quadriga/linalg.h>
 #include <sys/resource.h>
@@ -102,6 +103,7 @@ void report(Line& line, const Engine& engine, const Settings& settings, const Ti
       .add("tflops", flops / median(timing.seconds) * 1e-12)
       .add("best_tflops", flops / *std::ranges::min_element(timing.seconds) * 1e-12)
       .add("seconds", median(timing.seconds))
+      .add("runs", fmt::format("{:.5f}", fmt::join(timing.seconds, " ")))
       .add("busy_cores", timing.cores)
       .add("host_gb", static_cast<double>(engine.counters().host_bytes()) * 1e-9 / runs)
       .add("peer_gb", peers * 1e-9 / runs);

@@ -13,8 +13,8 @@
 #include "gpu_buffer.h"
 #include "gpu_gather.h"
 #include "gpu_packing.h"
-#include "message/device_packer.h"
-#include "message/pack_stream.h"
+#include "message/pack/device_packer.h"
+#include "message/pack/stream.h"
 
 namespace quadriga::bench {
 namespace {

@@ -109,10 +109,14 @@ def spectra(given):
         "int8": (pairs_reduced, (CHANNELS, 2), np.int8),
     }
     for name, (stages, shape, dtype) in cases.items():
-        buffers = pinned(shape, dtype, 6 * given.gpus)
+        # No more chunks are in progress than there are buffers: kernels change their fields.
+        buffers = pinned(shape, dtype, 10 * given.gpus)
+        memory = 6 * np.prod(shape) * np.dtype(np.complex64).itemsize
         with quadriga.Engine(f"cuda:{given.gpus}") as engine:
             for count in (8 * given.gpus, given.chunks):
-                pipeline = quadriga.Pipeline(engine=engine)
+                pipeline = quadriga.Pipeline(
+                    engine=engine, memory=f"{memory}B", look_ahead=given.gpus
+                )
                 pipeline.source({"array": buffers[i % len(buffers)]} for i in range(count))
                 stages(pipeline)
                 stats = pipeline.run()

@@ -3,8 +3,9 @@
 """Milliseconds of an iteration, as the difference of two runs; prints lines of JSON.
 
 Grids, and linear elasticity like SuiteSparse's Serena (`elastic 77`); on one GPU beside CuPy's
-`cg`. `--by` says whether iterations are tasks or a recorded program. The floor is what an iteration
-must read and write at the rate given (GB/s), with the matrix as it is stored.
+`cg`. `--rows SIZE` is a 27-point grid whose rows are computed as they are stored, so that CSR needs
+no room on the host. `--by` says whether iterations are tasks or a recorded program. The floor is
+what an iteration must read and write at the rate given (GB/s), with the matrix as it is stored.
 
 `--precision mixed` times whole solves to a relative residual of 1e-10 instead, beside double's.
 """
@@ -72,7 +73,7 @@ def iteration(name, a, b, given):
         stored = sum(solver.plan["bytes"])
     floor = (stored + a.shape[0] * 8 * 13) / given.rate / 1e6 / given.gpus
     row["floor_milliseconds"] = round(floor, 4)
-    if given.gpus == 1:
+    if given.gpus == 1 and given.rows is None:
         row["cupy_milliseconds"] = round(1e3 * seconds_of(by_cupy(a, b), 50, 200), 4)
     return row
 
@@ -105,9 +106,13 @@ def main():
     parser.add_argument("--by", choices=list(WAYS), help="default: what the solver chooses")
     parser.add_argument("--case", choices=list(CASES), action="append", help="default: all")
     parser.add_argument("--precision", choices=["mixed"], help="compare whole solves with double's")
+    parser.add_argument("--rows", type=int, metavar="SIZE", help="of a 27-point grid, instead")
     given = parser.parse_args()
-    for name in given.case or CASES:
-        a = CASES[name]()
+    cases = {name: CASES[name] for name in given.case or CASES}
+    if given.rows is not None:
+        cases = {f"27-point {given.rows}": lambda: sparse.poisson_rows((given.rows,) * 3, 27)}
+    for name, make in cases.items():
+        a = make()
         b = np.random.default_rng(1).standard_normal(a.shape[0])
         measure = solves if given.precision else iteration
         print(json.dumps(measure(name, a, b, given)), flush=True)

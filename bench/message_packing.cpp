@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "benchmarks.h"
 #include "line.h"
-#include "message/pack_stream.h"
+#include "message/pack/stream.h"
 
 namespace quadriga::bench {
 namespace {

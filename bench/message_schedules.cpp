@@ -9,8 +9,8 @@
 #include "base/random.h"
 #include "benchmarks.h"
 #include "line.h"
-#include "message/schedule_simulation.h"
-#include "message/schedule_steps.h"
+#include "message/schedules/simulation.h"
+#include "message/schedules/steps.h"
 
 namespace quadriga::bench {
 namespace {

@@ -136,13 +136,19 @@ void small_memory(Run run, const std::string& machine) {
       .print();
 }
 
-// What a machine would reach from host memory to host memory, its result apart from what it reads.
+// What a machine would reach from host memory to host memory, its result apart from what it reads
+// unless that is asked for.
 void rate(Run run, const std::string& machine, const Settings& settings, long long count) {
   run.n = settings.integer("n", run.n);
   run.tile = settings.integer("tile", 0, 0);
-  run.in_place = false;
+  run.in_place = settings.text("in-place", "off") == "on";
+  const std::string type = settings.text("dtype", "float64");
+  require(type == "float32" || type == "float64",
+          fmt::format("--dtype {}: expected float32 or float64", type));
+  run.dtype = type == "float32" ? DType::float32 : DType::float64;
   EngineOptions options;
   options.devices = fmt::format("machine={}:{}", machine, count);
+  options.policy = settings.text("policy");
   if (const std::string memory = settings.text("memory"); !memory.empty())
     options.devices += ",memory=" + memory;
   if (const std::string h2d = settings.text("h2d"); !h2d.empty()) options.devices += ",h2d=" + h2d;

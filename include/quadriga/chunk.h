@@ -34,6 +34,16 @@ class ChunkMemory {
   virtual std::shared_ptr<std::byte[]> take(std::size_t bytes) = 0;
 };
 
+/// What a source does with memory that it has lent to chunks (Chunk::lend()) which haven't ended.
+/// Not about what flat_map() makes of a chunk: that is neither compared nor copied.
+enum class Lending : std::uint8_t {
+  /// It doesn't write to it; what comes again meanwhile from the same address is compared with what
+  /// it was, by a sample of 1 KiB, and an error if it differs. A change elsewhere isn't noticed.
+  fresh,
+  reused,      ///< It may fill it again: chunks get copies before the source is asked again.
+  unchanging,  ///< Nobody writes to it; nothing is compared.
+};
+
 /// A piece of a stream between its stages, with fields by name, each a column-major tile.
 class Chunk {
  public:
@@ -41,6 +51,7 @@ class Chunk {
     std::string name;
     View view;
     std::shared_ptr<void> keeper;  ///< What keeps its memory.
+    bool is_lent = false;          ///< By lend().
   };
 
   Chunk();
@@ -70,9 +81,15 @@ class Chunk {
   /// Adds a field with its own memory, whose content is unspecified. In a source this memory copies
   /// quickly to the stream's devices, and is reused when the chunk has ended.
   View add(std::string name, std::int64_t rows, std::int64_t cols, DType dtype);
-  /// Adds a field in existing memory, which belongs to the stream until the chunk ends; `keeper` is
-  /// held until then. Errors: invalid_argument if a field has that name.
+  /// Adds a field in existing memory, which belongs to the stream until the chunk ends: nobody
+  /// writes to it, see Lending. `keeper` is held until then. Errors: invalid_argument if a field
+  /// has that name.
   void lend(std::string name, const View& view, std::shared_ptr<void> keeper = {});
+  /// Puts other memory in the place of a field's. Errors: as operator[].
+  void replace(std::string_view name, const View& view, std::shared_ptr<void> keeper = {});
+  /// Keeps the first rows of a field of one column, such as what a file's last read has filled.
+  /// Errors: as operator[]; invalid_argument if it has several columns, or fewer rows.
+  void truncate(std::string_view name, std::int64_t rows);
   void erase(std::string_view name);
   /// Bytes of all its fields and its context.
   std::size_t bytes() const noexcept;

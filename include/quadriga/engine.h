@@ -43,6 +43,12 @@ struct EngineOptions {
   /// Under the virtual clock: another description of the same devices, by whose links and kernel
   /// times plans and policies choose. Time passes by those of `devices`.
   std::optional<Machine> believed = {};
+  /// Limit in bytes of memory for what tasks overwrite (access write) while others still read it,
+  /// so that they needn't wait for those; it counts as tiles without a home. 0: they wait. Applies
+  /// to data at home on the host that aren't resident, kept, or shared by overlapping data. wait(),
+  /// wait(data), host access and removal copy the content home; without them it may stay elsewhere.
+  /// cancel() stops such copies, and later waits make up for them.
+  std::size_t renaming_bytes = 0;
 };
 
 /// One operand of a task.
@@ -121,7 +127,9 @@ class Engine {
   /// earlier failure left unwritten; deadline if `timeout` seconds pass first (the work continues);
   /// negative: no limit.
   void wait(double timeout = -1);
-  /// Waits until the tasks that touch `data` have ended and its content is home.
+  /// Waits until the tasks that touch `data` have ended and its content is home, also if they wrote
+  /// it elsewhere (EngineOptions::renaming_bytes). A task may wait for data that neither it touches
+  /// nor a task that follows it. Errors: as wait(); unavailable within a task on a device.
   void wait(Data data, double timeout = -1);
   /// Waits until the host may read, overwrite or update the data's memory. Other tasks
   /// keep running; the access ends when the returned object is released. A thread may nest them.
@@ -155,7 +163,8 @@ class Engine {
 
   const Machine& machine() const noexcept;
   const EngineOptions& options() const noexcept;
-  /// True if tasks run on the user's memory, without copies.
+  /// True if tasks run on the host's memory, without copies to devices: the user's memory, and with
+  /// EngineOptions::renaming_bytes the engine's.
   bool host_only() const noexcept;
   Nanoseconds now() const noexcept;
   Counters counters() const;

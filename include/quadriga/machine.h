@@ -77,6 +77,14 @@ struct Route {
   int node = any_node;  ///< Of copies whose end on the host lies on this node alone.
 };
 
+/// What a message between memory of two devices costs beside its bytes, in seconds: threads of the
+/// host agree, one queues a copy and finds that it has ended. 0: unknown.
+struct MessageCost {
+  double latency_seconds = 0;
+  double busy_seconds = 0;  ///< Of it, what keeps a thread busy: the next one comes no sooner.
+  bool operator==(const MessageCost&) const = default;
+};
+
 /// A machine, discovered, emulated or described by a JSON file (machines/*.json are examples).
 class Machine {
  public:
@@ -108,6 +116,7 @@ class Machine {
   /// Seconds by tile order, by kernel and column ("gpu", "cpu").
   std::map<std::string, std::map<std::string, std::map<double, double>>, std::less<>> kernels;
   double launch_seconds = 0;
+  MessageCost message;
 
   int spaces() const noexcept;  ///< The host's, and one per device with its own memory.
   /// Of a copy whose end on the host lies on a node: that node's route if it has one, else the one

@@ -67,19 +67,20 @@ class Communicator {
   /// Copies the root's elements to all ranks.
   void bcast(const ReceiveBuffer& elements, int root = 0, Seconds deadline = {}) const;
   /// Combines the ranks' elements on the root; `into`, as long, counts there only. The order of
-  /// operations depends on size and root alone: results are the same to the bit on any cores.
-  void reduce(const SendBuffer& from, const ReceiveBuffer& into,
-              ReduceOperation operation = ReduceOperation::sum, int root = 0,
+  /// operations depends on size and root alone, of arrays on devices also on their links' rate
+  /// and on what a message costs there (`message` of the machine's description):
+  /// results are the same to the bit on any cores. With reproducible(operation) the size and the
+  /// links don't count either.
+  void reduce(const SendBuffer& from, const ReceiveBuffer& into, ReduceRule by = {}, int root = 0,
               Seconds deadline = {}) const;
   /// The same on all ranks; `into` may be `from`.
-  void allreduce(const SendBuffer& from, const ReceiveBuffer& into,
-                 ReduceOperation operation = ReduceOperation::sum, Seconds deadline = {}) const;
+  void allreduce(const SendBuffer& from, const ReceiveBuffer& into, ReduceRule by = {},
+                 Seconds deadline = {}) const;
   /// Of one number a rank.
   template <Element T>
-  T allreduce(T value, ReduceOperation operation = ReduceOperation::sum,
-              Seconds deadline = {}) const {
+  T allreduce(T value, ReduceRule by = {}, Seconds deadline = {}) const {
     const std::span<T> one(&value, 1);
-    allreduce(one, one, operation, deadline);
+    allreduce(one, one, by, deadline);
     return value;
   }
   /// The ranks' elements one after the other: size() times those of `from`, on the root only.

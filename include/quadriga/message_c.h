@@ -53,7 +53,10 @@ enum quadriga_operation {
   QUADRIGA_LXOR,
   QUADRIGA_BAND,
   QUADRIGA_BOR,
-  QUADRIGA_BXOR
+  QUADRIGA_BXOR,
+  /* QUADRIGA_SUM | QUADRIGA_REPRODUCIBLE and so on: in an order that the number of ranks and the
+   * root alone decide. All ranks must ask for it. */
+  QUADRIGA_REPRODUCIBLE = 256
 };
 
 /* What was received. Where a function takes one, NULL is allowed. */

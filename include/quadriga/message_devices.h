@@ -37,8 +37,8 @@ class Devices {
   ///
   /// `stream`, a cudaStream_t as a number: what it holds when the call is made comes first, without
   /// a wait of the host. recv(), and wait() of irecv(), return once the message is on its way; what
-  /// the stream gets later comes after it. Collectives wait for it on the host, plan() when called.
-  /// Without a stream the memory must be ready.
+  /// the stream gets later comes after it. Collectives wait for it on the host, no longer than they
+  /// may; a plan's start comes after what it holds then. Without one the memory must be ready.
   /// Errors: invalid_argument if there is no such device.
   SendBuffer sent(const void* data, Layout layout, int device = 0,
                   std::optional<std::uintptr_t> stream = {}) const;

@@ -57,6 +57,21 @@ inline constexpr int reduce_operations = 10;
 
 std::string_view name(ReduceOperation operation) noexcept;
 
+/// How collectives combine elements: an operation, or one that is reproducible().
+struct ReduceRule {
+  // NOLINTNEXTLINE(google-explicit-constructor): an operation alone says it too.
+  constexpr ReduceRule(ReduceOperation by = ReduceOperation::sum) noexcept : operation(by) {}
+  ReduceOperation operation;
+  bool reproducible = false;
+};
+/// In an order that the number of ranks and the root alone decide: the same bits whatever the size
+/// and wherever the data are. All ranks must ask for it.
+constexpr ReduceRule reproducible(ReduceOperation operation) noexcept {
+  ReduceRule made(operation);
+  made.reproducible = true;
+  return made;
+}
+
 /// What was received, or could be.
 struct Status {
   int source = -1;  ///< A rank of the communicator.

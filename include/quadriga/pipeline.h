@@ -110,7 +110,9 @@ FieldUses reduces(std::string name, std::function<FieldShape(const Chunk&)> shap
 /// A stream of chunks through stages. Add the stages in order; then call run() or next().
 ///
 /// Errors:  a stage's failure is raised as task_failed, naming stage and chunk, with the stage's
-///          exception nested in it (std::rethrow_if_nested); too_large if a chunk can't pass.
+///          exception nested in it (std::rethrow_if_nested); too_large if a chunk can't pass;
+///          invalid_argument if a kernel's or a task's body, or that of a stage on the host without
+///          accelerators, runs a pipeline on the engine that it runs on itself.
 class Pipeline {
  public:
   /// Fills a chunk; false: there are no more. Called by one thread at a time, when there is room.
@@ -129,7 +131,7 @@ class Pipeline {
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) = delete;
 
-  Pipeline& source(Source next);
+  Pipeline& source(Source next, Lending lending = Lending::fresh);
   /// Operands in the order of `uses`; consecutive kernels run where the chunk is, without a copy.
   /// The codelet must outlive the pipeline. Errors: invalid_argument if modes disagree.
   Pipeline& kernel(const Codelet& codelet, std::initializer_list<FieldUses> uses,

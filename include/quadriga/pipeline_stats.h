@@ -51,7 +51,7 @@ struct PipelineEstimate {
   double seconds = 0;          ///< The bound.
   std::string limit;           ///< What bounds it.
   double without_limit = 0;    ///< The bound if the limiting resource were twice as fast.
-  double one_device_more = 0;  ///< The bound with one more device like the last, on its own links.
+  double one_device_more = 0;  ///< The bound with one more like the last; shared links stay.
   std::vector<double> shares;  ///< Of the work, by device.
 };
 

@@ -94,8 +94,7 @@ struct StealCandidate {
 
 struct StealQuestion {
   DeviceId thief = 0;
-  /// Predicted seconds (or tasks) placed on each device or worker.
-  std::span<const double> queued;
+  std::span<const double> queued;  ///< Predicted seconds (or tasks) placed, by device or worker.
 };
 
 /// A task that its device could issue now.
@@ -141,6 +140,7 @@ struct PolicyTraits {
   bool filters_prefetches = false;  ///< prefetch() is called; else all go in plan order.
   bool follows_tasks = false;       ///< submitted() and ended() are called.
   bool pulls = false;               ///< Ready tasks wait for pull(), not for place().
+  bool steals_from_host = false;    ///< Else the host keeps tasks of known time that it was given.
   bool ranks = false;               ///< rank() is called; else priority and submission order tasks.
   Eviction eviction = Eviction::farthest_use;
 };

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! include/quadriga/quadriga_tasks.f90: task_c.h for Fortran; compile it with your program.
+! include/quadriga/quadriga_tasks.f90: task_c.h and task_graph_c.h for Fortran; compile it with your program.
 !
 ! A variant is a function with the interface `quadriga_variant`; `quadriga_operand` gives it its
 ! operands as arrays. Functions return 0, -i for the i-th argument of the function of C, or a
@@ -45,6 +45,33 @@ module quadriga_tasks
       type(quadriga_arguments), intent(in) :: arguments
       integer(c_int) :: status
     end function
+    !> Sets the values of the index that follows `known` ones: from begin to before finish. indices(1)
+    !> is the step, counted from 0.
+    function quadriga_index_range(indices, known, context, begin, finish) bind(C) result(status)
+      import
+      integer(c_int64_t), intent(in) :: indices(*)
+      integer(c_int64_t), value :: known
+      type(c_ptr), value :: context
+      integer(c_int64_t), intent(out) :: begin, finish
+      integer(c_int) :: status
+    end function
+    !> Sets data(i) for each operand of the task of these indices, the bytes at `params`, which begin
+    !> as zeros, and options.
+    function quadriga_task_at(indices, count, context, data, params, options) bind(C) result(status)
+      import
+      integer(c_int64_t), intent(in) :: indices(*)
+      integer(c_int64_t), value :: count
+      type(c_ptr), value :: context, params
+      type(c_ptr), intent(inout) :: data(*)
+      type(quadriga_submit_options), intent(inout) :: options
+      integer(c_int) :: status
+    end function
+    !> Other than 0 if no more tasks are wanted.
+    function quadriga_stop(context) bind(C) result(stopped)
+      import
+      type(c_ptr), value :: context
+      integer(c_int) :: stopped
+    end function
   end interface
 
   !> call quadriga_operand(arguments, i, x): the i-th operand, counted from 1, as x(:, :).
@@ -53,6 +80,9 @@ module quadriga_tasks
   end interface
 
   public :: quadriga_variant, quadriga_operand
+  public :: quadriga_index_range, quadriga_task_at, quadriga_stop
+  public :: quadriga_task_graph_create, quadriga_task_graph_add, quadriga_task_graph_submit
+  public :: quadriga_task_graph_free
   public :: quadriga_codelet_create, quadriga_codelet_reduce, quadriga_codelet_free
   public :: quadriga_data_register, quadriga_data_temporary, quadriga_data_wait
   public :: quadriga_data_remove, quadriga_on_host, quadriga_release
@@ -156,6 +186,32 @@ module quadriga_tasks
       integer(c_int), intent(out) :: done
       integer(c_int64_t) :: info
     end function
+    function quadriga_task_graph_create(steps, graph) bind(C) result(info)
+      import
+      integer(c_int64_t), value :: steps
+      type(c_ptr), intent(out) :: graph
+      integer(c_int64_t) :: info
+    end function
+    function graph_add(graph, codelet, further_indices, range, task_at, params_bytes, context) &
+        bind(C, name="quadriga_task_graph_add") result(info)
+      import
+      type(c_ptr), value :: graph, codelet, context
+      integer(c_int64_t), value :: further_indices, params_bytes
+      type(c_funptr), value :: range, task_at
+      integer(c_int64_t) :: info
+    end function
+    function graph_submit(engine, graph, stop, stop_context, submitted) &
+        bind(C, name="quadriga_task_graph_submit") result(info)
+      import
+      type(c_ptr), value :: engine, graph, stop_context
+      type(c_funptr), value :: stop
+      integer(c_int64_t), intent(out) :: submitted
+      integer(c_int64_t) :: info
+    end function
+    subroutine quadriga_task_graph_free(graph) bind(C)
+      import
+      type(c_ptr), value :: graph
+    end subroutine
     function quadriga_wait_all(engine, timeout) bind(C) result(info)
       import
       type(c_ptr), value :: engine
@@ -212,6 +268,47 @@ contains
     if (present(options)) chosen = options
     info = submit(engine, codelet, size(data, kind=c_int64_t), data, given, bytes, chosen, made)
     if (present(task)) task = made
+  end function
+
+  !> Adds tasks of one kind: one for each step and tuple of so many further indices. `params_bytes` is
+  !> the size of a task's parameters.
+  function quadriga_task_graph_add(graph, codelet, task_at, further_indices, range, params_bytes, &
+                                   context) result(info)
+    type(c_ptr), intent(in) :: graph, codelet
+    procedure(quadriga_task_at) :: task_at
+    integer, intent(in), optional :: further_indices
+    procedure(quadriga_index_range), optional :: range
+    integer(c_int64_t), intent(in), optional :: params_bytes
+    type(c_ptr), intent(in), optional :: context
+    integer(c_int64_t) :: info, further, bytes
+    type(c_funptr) :: of_range
+    type(c_ptr) :: given
+    further = 0
+    bytes = 0
+    of_range = c_null_funptr
+    given = c_null_ptr
+    if (present(further_indices)) further = further_indices
+    if (present(range)) of_range = c_funloc(range)
+    if (present(params_bytes)) bytes = params_bytes
+    if (present(context)) given = context
+    info = graph_add(graph, codelet, further, of_range, c_funloc(task_at), bytes, given)
+  end function
+
+  !> Submits the tasks, all or until `stop`, which is asked before each, says so.
+  function quadriga_task_graph_submit(engine, graph, stop, stop_context, submitted) result(info)
+    type(c_ptr), intent(in) :: engine, graph
+    procedure(quadriga_stop), optional :: stop
+    type(c_ptr), intent(in), optional :: stop_context
+    integer(c_int64_t), intent(out), optional :: submitted
+    integer(c_int64_t) :: info, count
+    type(c_funptr) :: asked
+    type(c_ptr) :: given
+    asked = c_null_funptr
+    given = c_null_ptr
+    if (present(stop)) asked = c_funloc(stop)
+    if (present(stop_context)) given = stop_context
+    info = graph_submit(engine, graph, asked, given, count)
+    if (present(submitted)) submitted = count
   end function
 
   function view_of(arguments, i) result(view)

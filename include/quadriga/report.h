@@ -39,6 +39,14 @@ struct DeviceCounters {
   std::size_t library_bytes = 0;
 };
 
+/// What renaming did (EngineOptions::renaming_bytes).
+struct RenamingCounters {
+  std::uint64_t renamed = 0;   ///< Writes that got other memory than what they overwrite.
+  std::uint64_t refused = 0;   ///< Writes that wait for readers, as the memory was used up.
+  std::uint64_t copied = 0;    ///< Copies of renamed content home.
+  std::size_t most_bytes = 0;  ///< Peak of the memory.
+};
+
 /// Totals since the engine started or reset_counters().
 struct Counters {
   std::vector<LinkCounters> links;
@@ -52,6 +60,7 @@ struct Counters {
   double work_seconds = 0;  ///< Sum of kernel times.
   /// Longest chain of dependent kernels, by their times; on cores alone only with a trace.
   double critical_path_seconds = 0;
+  RenamingCounters renaming = {};
 
   /// Bytes between the host and devices, both ways.
   std::uint64_t host_bytes() const noexcept;

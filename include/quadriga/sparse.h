@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct SolverOptions {
   int inverse_rows = 0;
   /// Parts of rows; 0: one per device or core, more if a device's memory requires it.
   int parts = 0;
+  CgMethod method = CgMethod::automatic;
   /// Whether iterations are recorded: several run as one task a part, on GPUs as one graph that is
   /// launched repeatedly. It needs a device for each part, whose memory kernels of the others can
   /// use, and with several parts an M of blocks of rows. Unset: where that can be, but for several
@@ -67,6 +69,9 @@ struct SolverOptions {
   int degree = 0;
   Aggregation aggregation = {};
   std::vector<CoarseLevel> levels = {};  ///< Below A. Only read by the constructor.
+  /// A file that holds the stored parts on the host, instead of memory. It must not exist yet, and
+  /// is removed in the end.
+  std::string spill = {};
 };
 
 /// Why a solve ended.
@@ -103,6 +108,8 @@ struct SolveResult {
   /// Estimates from below of the condition number of M*A, one a column, by the coefficients of the
   /// iterations (Lanczos); 1 without any.
   std::vector<double> conditions;
+  CgMethod method = CgMethod::classic;  ///< Of the last iteration: classic ones may follow others.
+  std::int64_t replacements = 0;        ///< Residuals computed anew on the way.
   double seconds = 0;
 };
 
@@ -144,6 +151,9 @@ class Solver {
   ///         iterations are to be recorded and can't; if the number of
   ///         rows isn't a multiple of 2, 3 or 4 for format `blocks`; or if levels don't fit.
   Solver(Engine& engine, const CsrView& a, const SolverOptions& options = {});
+  /// The same of rows that are read range by range: at most a part's at once. M isn't aggregation.
+  /// Errors: also what the source throws; invalid_argument if it reads other sizes than asked for.
+  Solver(Engine& engine, const RowSource& a, const SolverOptions& options = {});
 
   /// Takes new values of a matrix with elements at the same positions, and the new diagonal of a
   /// diagonal preconditioner. Aggregates stay; levels that were given stay as they are. No other
@@ -151,6 +161,7 @@ class Solver {
   /// Errors: invalid_argument if elements are elsewhere or M's diagonal is invalid; nothing has
   ///         changed then.
   void update(const CsrView& a, const void* diagonal = nullptr) const;
+  void update(const RowSource& a, const void* diagonal = nullptr) const;
   /// y = A*x.
   /// Shapes: x and y have as many rows as A, and `columns` columns, row by row.
   void multiply(const void* x, void* y, std::int64_t columns = 1) const;
@@ -170,6 +181,7 @@ class Solver {
                          ProductMode mode = ProductMode::planned) const;
 
  private:
+  friend class Matrix;
   std::shared_ptr<SolverContent> content_;
 };
 

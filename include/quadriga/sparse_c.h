@@ -35,6 +35,15 @@ typedef struct quadriga_sparse_result {
 int64_t quadriga_sparse_open(quadriga_engine* engine, char type, int64_t n, int index_bytes,
                              const void* offsets, const void* columns, const void* values,
                              const char* precondition, quadriga_sparse** solver);
+/* The same with a method: NULL or "" (by the machine's description), "classic", "single_reduction"
+ * or "pipelined". The latter two need no, a "jacobi" or a "block_jacobi" preconditioner. */
+int64_t quadriga_sparse_open_method(quadriga_engine* engine, char type, int64_t n, int index_bytes,
+                                    const void* offsets, const void* columns, const void* values,
+                                    const char* precondition, const char* method,
+                                    quadriga_sparse** solver);
+/* The method of a solver, and why that one; NULL for a NULL solver. Lives as long as the solver. */
+const char* quadriga_sparse_method(const quadriga_sparse* solver);
+const char* quadriga_sparse_method_reason(const quadriga_sparse* solver);
 /* NULL is allowed. */
 void quadriga_sparse_close(quadriga_sparse* solver);
 /* Takes new values of elements at the same positions. */

@@ -5,6 +5,7 @@
 #include <quadriga/types.h>
 
 #include <cstdint>
+#include <functional>
 
 namespace quadriga::sparse {
 
@@ -19,6 +20,16 @@ struct CsrView {
   const void* values = nullptr;
   int index_bytes = 4;  ///< Of an offset and of a column: 4 or 8, signed.
   DType dtype = DType::float64;
+};
+
+/// A square matrix whose rows are read when they are needed, so that it is never whole in memory.
+struct RowSource {
+  std::int64_t rows = 0;
+  DType dtype = DType::float64;
+  /// The rows [first, last): a matrix of last - first rows and `rows` columns, valid until the next
+  /// call. Called by the thread that makes or updates a solver, three times for each row, and
+  /// expected to find the same elements each time. May throw.
+  std::function<CsrView(std::int64_t first, std::int64_t last)> read = {};
 };
 
 /// Points of a box: x varies fastest. A dimension of 1 makes it flat.

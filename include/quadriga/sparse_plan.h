@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace quadriga::sparse {
@@ -26,6 +28,18 @@ enum class CopyRoute : std::uint8_t {
   direct,     ///< The same; by way of the host only where no route joins two devices.
   host,       ///< By way of the host, always.
 };
+
+/// How iterations of conjugate gradients are arranged. All have the same bits for any number of
+/// devices of a kind, each its own. With M of several steps they are classic.
+enum class CgMethod : std::uint8_t {
+  automatic,         ///< As the machine's figures say for one device; classic on GPUs and without.
+  classic,           ///< Hestenes and Stiefel: two sums over all devices, one after the other.
+  single_reduction,  ///< Chronopoulos and Gear: one; two vectors more.
+  pipelined,         ///< Ghysels and Vanroose: one, formed during the product; six vectors more.
+};
+
+/// "automatic", "classic" and so on.
+std::string_view name(CgMethod method) noexcept;
 
 /// What is measured of a product.
 enum class ProductMode : std::uint8_t {
@@ -65,6 +79,8 @@ struct LevelReport {
 struct PlanReport {
   std::int64_t block_rows = 0;             ///< Rows per block of the sums.
   int dense_rows = 1;                      ///< Of a dense block, if the format has those.
+  CgMethod method = CgMethod::classic;     ///< Of checked solves.
+  std::string method_reason;               ///< Why that one.
   bool recorded = false;                   ///< Whether several iterations are one program.
   std::vector<bool> overlaps;              ///< Of each part: whether its inner rows don't wait.
   std::vector<std::int64_t> first_rows;    ///< Of each part, and the number of rows.

@@ -47,6 +47,7 @@ from .per_stream import PerStream
 from .pipeline import Pipeline
 from .policy import policies
 from .settings import config, install_logging, show_config
+from .task_graph import TaskGraph
 
 if _core.foreign_unwinder:
     raise ImportError(
@@ -84,6 +85,7 @@ __all__ = [
     "Pipeline",
     "SingularMatrix",
     "TaskFailed",
+    "TaskGraph",
     "TooLarge",
     "Unavailable",
     "__version__",

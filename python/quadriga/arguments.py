@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from .errors import InvalidArgument, InvalidType
 
 _MANY = 2**59  # so that their bytes can be counted
@@ -38,6 +40,14 @@ def switch(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidType(f"{name} is {value!r}; expected True or False")
     return value
+
+
+def either(name: str, value: Any) -> bool:
+    """True or False, or 1 or 0, of Python's or NumPy's: not ``"U"``, which is true."""
+    number = bool(value) if isinstance(value, np.bool_) else value
+    if not isinstance(number, int | np.integer) or number not in (0, 1):
+        raise InvalidType(f"{name} is {value!r}; expected True or False")
+    return bool(number)
 
 
 def path_of(name: str, value: Any) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from . import _core
+from .arguments import either
 from .cuda_source import CudaSource
 from .device_arrays import DeviceArrays, library
 from .errors import InvalidArgument, InvalidType
@@ -147,7 +148,8 @@ class Codelet:
         if cpu is not None:
             functools.update_wrapper(self, cpu, updated=())
         self._options: dict[str, Any] = {
-            "host_only": host_only, "submits": submits, "cost": cost, "cuda": cuda,
+            "host_only": either("host_only", host_only), "submits": either("submits", submits),
+            "cost": cost, "cuda": cuda,
             "arrays": arrays, "divide": divide,
         }  # fmt: skip
         self.cpu = cpu

@@ -7,12 +7,15 @@ from __future__ import annotations
 import functools
 import importlib
 import logging
+import os
 
 from . import _core
+from .errors import Unavailable
 from .machine import Machine
 
 logger = logging.getLogger("quadriga")
 _NAMES = ("cublas", "cusolver")
+_used_by: int | None = None  # the process; CUDA doesn't work in its children
 
 
 def needed_by(devices: str | Machine) -> bool:
@@ -43,3 +46,21 @@ def load() -> dict[str, str]:
         except (RuntimeError, OSError) as error:
             logger.debug("cuda-pathfinder has no %s: %s", name, error)
     return found
+
+
+def use() -> None:
+    """Load CUDA's libraries for engines of this process.
+
+    Raises
+    ------
+    Unavailable
+        If it was forked from one that used GPUs.
+    """
+    global _used_by
+    if _used_by not in (None, os.getpid()):
+        raise Unavailable(
+            "this process was forked from one that used GPUs, which CUDA doesn't survive: start "
+            "it by multiprocessing.get_context('spawn'), or give its engines other devices"
+        )
+    load()
+    _used_by = os.getpid()

@@ -21,6 +21,8 @@ from .place import Place
 class Raising(Protocol):
     """Knows what bodies raised."""
 
+    waiting: list[None]
+
     def original(self, error: TaskFailed) -> BaseException: ...
 
 
@@ -65,10 +67,14 @@ class OnHost:
     def __enter__(self) -> npt.NDArray[Any]:
         data = self._data
         core = data.engine.core
+        tasks = data.engine._tasks
+        tasks.waiting.append(None)
         try:
             self._access = core.on_host(data.place.core, _MODES[self._mode], self._seconds)
         except TaskFailed as error:
-            raise data.engine._tasks.original(error) from None
+            raise tasks.original(error) from None
+        finally:
+            tasks.waiting.pop()
         assert data.place.array is not None
         self._view = view = data.place.array.view()
         if self._mode == "r":

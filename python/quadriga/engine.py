@@ -24,10 +24,10 @@ from .collector import Kept
 from .counters import Counters, from_core
 from .data import Data, Operand
 from .ending import Ending
-from .errors import InvalidArgument, InvalidType, Unavailable
+from .errors import InvalidArgument, InvalidType, TooLarge
 from .foreign import DeviceArray, device_of, seen
 from .future import Future
-from .given import Result
+from .given import Result, frozen
 from .layout import layout_of, layout_of_new, layout_on_device
 from .machine import Device, Machine, core_of
 from .place import Place, Retired
@@ -39,8 +39,6 @@ _NO_DEVICE = 0xFFFF
 _MANY_RETIRED = 64
 _MOST = 2**63 - 1
 _NONE: list[_core.Future] = []
-
-_gpus_used_by: int | None = None  # the process; CUDA doesn't work in its children
 
 
 class Engine:
@@ -125,7 +123,7 @@ class Engine:
         if policy is not None and not isinstance(policy, str):
             raise InvalidType(f"policy is {policy!r}; expected a name, as 'affinity'")
         if not virtual_clock and cuda_libraries.needed_by(machine or devices or config["devices"]):
-            _use_gpus()
+            cuda_libraries.use()
         self.core = _core.Engine(
             devices=devices if isinstance(devices, str) else "",
             policy=policy or "",
@@ -169,9 +167,9 @@ class Engine:
         ----------
         array : ndarray, or array of CuPy, PyTorch or another library
             Of any shape and any type without Python objects; if it isn't contiguous, it has one
-            dimension, or two with contiguous rows or columns. It may run backwards, as x[::-1]; no
-            body for GPUs takes that. It isn't copied: tasks on the
-            device where it lies use it in place, after the work queued on its owner's stream.
+            dimension, or two with contiguous rows or columns. An array that runs backwards, as
+            x[::-1], is for tasks on the host and on emulated devices only. Tasks on the device
+            where the array lies use it in place, after the work queued on its owner's stream.
         resident : bool
             Replicas on devices outlive `wait`, so that later tasks copy less. The program then
             accesses the array only within `Data.on_host`.
@@ -238,7 +236,13 @@ class Engine:
         """
         self._forget_retired()
         layout = layout_of_new(sizes(shape), dtype)
-        core = self.core.add_homeless(layout.rows, layout.cols, layout.core_dtype, keep)
+        wanted = (layout.rows, layout.cols, layout.core_dtype, switch("keep", keep))
+        try:
+            core = self.core.add_homeless(*wanted)
+        except TooLarge:
+            self._tasks.reap()  # what has ended holds tiles that nobody else does
+            self._forget_retired()
+            core = self.core.add_homeless(*wanted)
         return Data(self, Place(core, layout, None, self._retired))
 
     # Tasks
@@ -263,7 +267,7 @@ class Engine:
         device : int or str, optional
             Index or name of the device that runs it. Default: the policy chooses.
         **parameters
-            Passed to the body by name, uncopied; may be or contain Futures of this engine.
+            The body gets them by name, writeable arrays as read-only copies, Futures as results.
 
         Raises
         ------
@@ -279,7 +283,7 @@ class Engine:
             tasks.make_room()
         place = _NO_DEVICE if device is None else self._device_index(device)
         rank = 0 if priority == 0 else whole("priority", priority, -(2**31), 2**31 - 1)
-        record = Record(tasks.next_number(), codelet, operands, parameters)
+        record = Record(tasks.next_number(), codelet, operands, parameters and frozen(parameters))
         core, after = codelet.core, _NONE
         if record.given is not None:
             record.given.check_engine(self.core)
@@ -314,7 +318,7 @@ class Engine:
             If a registered array's mapped file became shorter.
         Exception
             The first failure since the last wait, with the type raised in the body; Cancelled for a
-            task that did not run because of one before, if nobody waited for that task.
+            task that did not run because of a failure raised before, unless it was waited for.
         """
         self._tasks.wait(seconds_of(timeout))
         self._forget_retired()
@@ -339,8 +343,8 @@ class Engine:
         Raises
         ------
         Error
-            What kept results from their arrays, unless a wait has raised it; a `RuntimeWarning`
-            where another exception leaves the ``with`` block. The engine is closed even so.
+            If results could not be written back and no wait has raised why; a `RuntimeWarning`
+            instead if another exception leaves the ``with`` block. The engine is closed anyway.
         """
         if not self._ending.is_due:
             return
@@ -483,18 +487,5 @@ class Engine:
     def _has_cuda(self) -> bool:
         return any(device.kind == "cuda" for device in self.machine.devices)
 
-    def _device_index(self, device: int | str | None) -> int:
-        if device is None:
-            return _NO_DEVICE
+    def _device_index(self, device: int | str) -> int:
         return device_index(device, [each.name for each in self.machine.devices])
-
-
-def _use_gpus() -> None:
-    global _gpus_used_by
-    if _gpus_used_by not in (None, os.getpid()):
-        raise Unavailable(
-            "this process was forked from one that used GPUs, which CUDA doesn't survive: start "
-            "it by multiprocessing.get_context('spawn'), or give its engines other devices"
-        )
-    cuda_libraries.load()
-    _gpus_used_by = os.getpid()

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+
 import numpy as np
 
 
@@ -75,7 +77,7 @@ class Deadline(Error, TimeoutError):
     of_task: bool = False
 
 
-class Cancelled(Error, RuntimeError):
+class Cancelled(Error, RuntimeError, concurrent.futures.CancelledError):
     """The task was cancelled before it ran, by a call or because a task it depends on failed.
 
     Attributes

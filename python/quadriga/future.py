@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -11,14 +12,17 @@ from .arguments import seconds_of
 from .given import Promised, Result
 from .record import Record
 from .tasks import Tasks
+from .waiters import Waiters
 from .watcher import watch
+
+_making = threading.Lock()
 
 
 class Future(Promised):
     """A task that was submitted; made by `Engine.submit`.
 
-    It can be awaited, and passed to later tasks as a read operand or a parameter; they get its
-    result.
+    It can be awaited, waited for by ``concurrent.futures.wait`` and ``as_completed``, and passed to
+    later tasks as a read operand or a parameter; they get its result.
 
     Examples
     --------
@@ -30,7 +34,7 @@ class Future(Promised):
     4.0
     """
 
-    __slots__ = ("__weakref__", "_engine")
+    __slots__ = ("__weakref__", "_engine", "_waited")
 
     _record: Record
     _tasks: Tasks
@@ -49,6 +53,10 @@ class Future(Promised):
     def done(self) -> bool:
         """Whether the task has ended: done, failed or cancelled."""
         return self._tasks.ended(self._record)
+
+    def running(self) -> bool:
+        """Whether the Python body, or callable for CUDA devices, has begun and the task goes on."""
+        return self._record.started and not self.done()
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The task's failure, once it has ended; None if it succeeded.
@@ -138,6 +146,40 @@ class Future(Promised):
             raise
         return self.result()
 
+    # For the module concurrent.futures, which takes these of its own futures.
+
+    @property
+    def _waiters_here(self) -> Waiters:
+        found = getattr(self, "_waited", None)
+        if found is None:
+            with _making:
+                found = getattr(self, "_waited", None)
+                if found is None:
+                    found = Waiters()
+                    found.watch(self)
+                    self._waited = found
+            if self._tasks.is_driven_by_waits:
+                self.exception()
+        return found
+
+    @property
+    def _condition(self) -> threading.Condition:
+        return self._waiters_here.condition
+
+    @property
+    def _state(self) -> str:
+        return self._waiters_here.state
+
+    @property
+    def _waiters(self) -> list[Any]:
+        return self._waiters_here.waiters
+
     def __repr__(self) -> str:
-        state = "cancelled" if self.cancelled() else "ended" if self.done() else "not ended"
+        state = "not ended"
+        if self.cancelled():
+            state = "cancelled"
+        elif self.done():
+            state = "ended"
+        elif self.running():
+            state = "running"
         return f"<Future of {self._record.codelet.name!r}, task {self.id}, {state}>"

@@ -119,6 +119,31 @@ class Given:
         return _rebuilt(value, depth, self._taken)
 
 
+def frozen(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters; arrays that the program could still write are copies, which are read-only."""
+    for name, value in parameters.items():
+        if isinstance(value, np.ndarray) and _is_writeable(value):
+            parameters[name] = copy = value.copy(order="K")
+            copy.flags.writeable = False
+    return parameters
+
+
+def _is_writeable(array: np.ndarray[Any, Any]) -> bool:
+    """Whether its elements can be written by itself, or by what it is a view of."""
+    each: Any = array
+    while isinstance(each, np.ndarray):
+        if each.flags.writeable:
+            return True
+        each = each.base
+    if each is None:
+        return False
+    try:
+        lent = memoryview(each)
+        return not (lent.readonly and memoryview(lent.obj).readonly)
+    except (TypeError, ValueError):  # it lends its memory by other means
+        return True
+
+
 def holds_futures(parameters: Mapping[str, Any]) -> bool:
     """Whether a task's parameters are futures, or lists, tuples and dictionaries of them."""
     return _holds(parameters.values())

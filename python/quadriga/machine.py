@@ -151,6 +151,9 @@ class Machine:
         """The description as JSON; `from_json` reads it back."""
         return self._core.to_json()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Machine.from_json, (self.to_json(),)
+
     @property
     def core(self) -> _core.Machine:
         """The extension module's machine."""

@@ -20,7 +20,7 @@ from .given import Given, Promised, Result, holds_futures
 from .layout import Layout
 from .per_stream import inside
 from .place import Place
-from .results import own_arguments, owned
+from .results import own_arguments, owned, refuse_kept
 
 if TYPE_CHECKING:
 
@@ -84,8 +84,8 @@ class Record(_Members):
             if not isinstance(operand, (Operand, Promised)):
                 raise InvalidType(
                     f"operand {index} of codelet '{codelet.name}' is {type(operand).__name__}; "
-                    "expected data and how it is touched, as engine.data(array).read() or .update()"
-                    " (other values go by name)"
+                    "expected data and a mode of access, as engine.data(array).read() or .update() "
+                    "(pass other values by name)"
                 )
         self.access_only([each for each in operands if isinstance(each, Operand)])
         if len(self.places) < len(operands) or (parameters and holds_futures(parameters)):
@@ -198,6 +198,8 @@ class Record(_Members):
             views.clear()
             if held[0] is not None:
                 self._keep(held, places, memories)
+            held.clear()
+            refuse_kept(self.codelet.name, memories)
         except BaseException as exception:
             views.clear()
             self._fail(exception, places, memories, ended=bool(memories))

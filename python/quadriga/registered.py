@@ -19,14 +19,20 @@ class Settling(Protocol):
     def _settle(self, address: int, size: int, writes: bool) -> None: ...
 
 
-_engines: weakref.WeakSet[Settling] = weakref.WeakSet()
+_engines: dict[int, weakref.ref[Settling]] = {}  # by id; any thread's steps on it are atomic
 # A child's memory is its own, and its parent's tasks don't touch it.
 os.register_at_fork(after_in_child=_engines.clear)
 
 
 def note(engine: Settling) -> None:
     """Add an engine, which has registered arrays from now on."""
-    _engines.add(engine)
+    key = id(engine)
+
+    def forget(reference: weakref.ref[Settling]) -> None:
+        if _engines.get(key) is reference:
+            del _engines[key]
+
+    _engines[key] = weakref.ref(engine, forget)
 
 
 def settle(array: Any, writes: bool = False) -> None:
@@ -53,5 +59,7 @@ def settle(array: Any, writes: bool = False) -> None:
         end = begin + array.size * array.itemsize
     else:
         return
-    for engine in list(_engines):
-        engine._settle(begin, end - begin, writes)
+    for reference in list(_engines.values()):
+        engine = reference()
+        if engine is not None:
+            engine._settle(begin, end - begin, writes)

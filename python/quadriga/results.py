@@ -4,7 +4,8 @@
 
 An operand's view is of memory that the engine reuses once the task has ended, or is the user's
 array, which later tasks write. Arrays that overlap it are copied. An object whose parts can't be
-found is refused if it keeps a view's memory, since later uses would read other content.
+found is refused if it keeps a view's memory, since later uses would read other content. So is a
+body that keeps a view elsewhere, as in a list of its module.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import copy
 import gc
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +25,7 @@ from .foreign import DeviceArray, seen
 from .layout import Layout
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, np.generic)
+_LOOKS, _PAUSE = 20, 0.005  # seconds
 _DEEPEST = 32  # containers inside of containers; what is deeper counts as one that hides things
 
 
@@ -59,6 +62,22 @@ def owned(
                 "ends with the task: return a copy of what it needs"
             )
     return found
+
+
+def refuse_kept(name: str, memories: list[Any]) -> None:
+    """Raise `InvalidType`, which names the codelet, if a view outlives the body that got it."""
+    if not _is_kept(memories):
+        return
+    time.sleep(0)  # a thread that the body used is mostly about to drop its view
+    if _is_kept(memories):
+        gc.collect()
+    for _ in range(_LOOKS):
+        if not _is_kept(memories):
+            return
+        time.sleep(_PAUSE)
+    raise InvalidType(
+        f"codelet '{name}' keeps a view of an operand, whose memory ends with the task: keep a copy"
+    )
 
 
 def own_arguments(

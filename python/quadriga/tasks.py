@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import threading
-from collections.abc import Iterator
+from types import TracebackType
 
 from . import _core, mapped
 from .errors import (
@@ -31,7 +30,7 @@ class Tasks:
     def __init__(self, core: _core.Engine, is_driven_by_waits: bool) -> None:
         self.core = core
         self.is_driven_by_waits = is_driven_by_waits  # as under the virtual clock
-        self.failures = Failures(core)
+        self.failures = Failures()
         self.pending: dict[int, Record] = {}
         self.closed = False
         self._most = max(1, core.window() * 3 // 4)
@@ -40,8 +39,7 @@ class Tasks:
         self._prune_at = _OFTEN
         self._numbers = itertools.count(1)
         self._last = 0  # number that was given
-        self._counting = threading.Lock()
-        self._waiting = 0  # Guarded by the lock.
+        self.waiting: list[None] = []  # one for each thread that may look up a failure
 
     def next_number(self) -> int:
         """A number for a task that is about to be submitted."""
@@ -124,6 +122,7 @@ class Tasks:
                 if not self.closed and not self.core.done(record.submitted):
                     raise  # it says why there is no waiting for the task, not how that ended
                 error = failure
+                error.__dict__.pop("named", None)  # the record has what its body raised
             # Cancelled by the engine: what its body raised came of what another had left.
             if not isinstance(error, Cancelled):
                 error = record.exception or error or mapped.failure()
@@ -136,18 +135,15 @@ class Tasks:
     def wait(self, seconds: float) -> None:
         """Wait for all; raises the first failure since the last wait."""
         last = self._last
-        with self._counting:
-            self._waiting += 1
+        self.waiting.append(None)
         try:
             self._wait(seconds)
         except (Deadline, KeyboardInterrupt):
             last = 0  # what failed may not have been named
             raise
         finally:
-            with self._counting:
-                self._waiting -= 1
-                alone = self._waiting == 0  # else another thread may hold a number and look it up
-            if alone:
+            self.waiting.pop()
+            if not self.waiting:  # else another thread may hold a number and look it up
                 self.failures.forget(last)
 
     def _wait(self, seconds: float) -> None:
@@ -165,20 +161,41 @@ class Tasks:
             raise
         self.reap()
 
-    @contextlib.contextmanager
-    def originals(self) -> Iterator[None]:
+    def originals(self) -> Originals:
         """What bodies raised is raised, instead of the error that tells of it."""
-        try:
-            yield
-        except TaskFailed as error:
-            raise self.original(error) from None
+        return Originals(self)
 
     def original(self, error: TaskFailed) -> BaseException:
         """The exception of the body that failed, if it was one in Python."""
         found = self.failures.take(getattr(error, "record", 0))
+        error.__dict__.pop("named", None)  # an error that the caller gets can be pickled
         if found is None:
             return error
         note = str(error).split(" failed: ", 1)[0]
         if note not in getattr(found, "__notes__", []):
             found.add_note(note)
         return found
+
+
+class Originals:
+    """A ``with`` block that waits for tasks; raises what their bodies raised."""
+
+    __slots__ = ("_tasks",)
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+
+    def __enter__(self) -> None:
+        self._tasks.waiting.append(None)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if isinstance(error, TaskFailed):
+                raise self._tasks.original(error) from None
+        finally:
+            self._tasks.waiting.pop()

@@ -29,6 +29,7 @@ void bind_one_blas_thread(nb::module_& module);
 void bind_host_buffers(nb::module_& module);
 void bind_pipeline(nb::module_& module);
 void bind_sparse(nb::module_& module);
+void bind_sparse_vectors(nb::module_& module);
 void bind_layout(nb::module_& module);
 void bind_message(nb::module_& module);
 void bind_message_tasks(nb::module_& module);

@@ -74,15 +74,6 @@ Submitting::~Submitting() {
   if (inside_body() && state_.use_count() == 1) end_elsewhere(std::move(state_));
 }
 
-void end_elsewhere(std::shared_ptr<EngineState> last) noexcept {
-  auto* const held = new std::shared_ptr<EngineState>(std::move(last));
-  try {
-    start_thread("quadriga freer", [held] { delete held; }).detach();
-  } catch (const Error&) {
-    // The engine idles until the process ends.
-  }
-}
-
 void run_behind(std::function<void()> work) {
   const auto job = std::make_shared<std::function<void()>>(std::move(work));
   const auto run = [job] {
@@ -95,29 +86,6 @@ void run_behind(std::function<void()> work) {
     const GilReleased released;
     run();
   }
-}
-
-void EngineState::tell(const std::exception& error) {
-  try {
-    std::rethrow_if_nested(error);
-  } catch (const BodyFailure& failure) {
-    const std::lock_guard lock(mutex_);
-    told_[acting_thread()] = failure.record();
-  } catch (...) {
-    // No body of Python's.
-  }
-}
-
-std::vector<long long> EngineState::told() {
-  const std::lock_guard lock(mutex_);
-  std::vector<long long> numbers;
-  for (const auto& [thread, number] : told_) numbers.push_back(number);
-  return numbers;
-}
-
-void EngineState::heard() {
-  const std::lock_guard lock(mutex_);
-  told_.erase(acting_thread());
 }
 
 void EngineState::stay_behind(int threads) {
@@ -196,9 +164,6 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
     acting_thread() = thread_;
     try {
       work_();
-    } catch (const Error& failed) {
-      error = std::current_exception();
-      state->tell(failed);
     } catch (...) {
       error = std::current_exception();
     }
@@ -291,7 +256,6 @@ bool wait_slice(EngineState& state, double left, const Wait& wait) {
   try {
     wait(state.engine(), seconds);
   } catch (const Error& error) {
-    state.tell(error);
     if (error.code() != Errc::deadline || seconds == left) throw;
     return false;
   }

@@ -24,12 +24,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
+
+#include "base/thread.h"
 
 namespace quadriga::python {
 
@@ -68,13 +68,6 @@ class EngineState {
   /// Refuses tasks, cancels those that have not started, waits for what runs, and brings home what
   /// tasks wrote; throws, at last, what kept that from coming.
   void end();
-  /// Notes for the calling thread whose failure the engine has just told it, if a body's: until the
-  /// thread has looked its exception up, as told() says. Needs no GIL.
-  void tell(const std::exception& error);
-  /// The numbers of records whose exceptions are still to be looked up.
-  std::vector<long long> told();
-  /// The calling thread has looked up what it was told.
-  void heard();
   /// Keeps an object until the engine has ended. The GIL must be held.
   void keep(nb::object object) { keep_.add(std::move(object)); }
 
@@ -93,8 +86,7 @@ class EngineState {
   std::atomic<bool> has_ended_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  int left_behind_ = 0;                        // Guarded by mutex_.
-  std::map<std::thread::id, long long> told_;  // By waiting thread; the same.
+  int left_behind_ = 0;  // Guarded by mutex_.
 };
 
 /// A call that submits a task on an engine, whose end waits for it.
@@ -116,8 +108,16 @@ class Submitting {
   std::shared_ptr<EngineState> state_;
 };
 
-/// Lets an engine go inside of a body, whose thread the engine's end joins.
-void end_elsewhere(std::shared_ptr<EngineState> last) noexcept;
+/// Lets go inside of a body what waits for its tasks, or joins its thread: an engine, a matrix.
+template <class Last>
+void end_elsewhere(Last last) noexcept {
+  auto* const held = new Last(std::move(last));
+  try {
+    start_thread("quadriga freer", [held] { delete held; }).detach();
+  } catch (const Error&) {
+    // It idles until the process ends.
+  }
+}
 
 /// Runs work that throws nothing on a thread of its own; where none can be started, here. The GIL
 /// must be held.

@@ -6,21 +6,27 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "gil_gate.h"
+#include "named_tasks.h"
 
 namespace quadriga::python {
 
-/// A Python body raised. Holds no Python object: the exception is kept with the task's record.
+/// A Python body raised. Holds no Python object: quadriga.failures keeps the exception for as long
+/// as a copy of this names its task.
 class BodyFailure : public std::runtime_error {
  public:
-  BodyFailure(long long record, const std::string& message)
-      : std::runtime_error(message), record_(record) {}
+  /// `named`: as held_name() gives it; null if nobody looks the exception up.
+  BodyFailure(long long record, const std::string& message, NamedTasks::Hold named = nullptr)
+      : std::runtime_error(message), record_(record), named_(std::move(named)) {}
   /// The number of the record in its engine.
   long long record() const noexcept { return record_; }
+  const NamedTasks::Hold& named() const noexcept { return named_; }
 
  private:
   long long record_;
+  NamedTasks::Hold named_;
 };
 
 /// Holds the GIL while a Python body runs in an engine's thread.

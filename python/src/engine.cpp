@@ -190,8 +190,6 @@ void bind_waits(nb::class_<PyEngine>& engine) {
           },
           nb::arg("data"), nb::arg("seconds"))
       .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"))
-      .def("told", [](PyEngine& self) { return self.state()->told(); })
-      .def("heard", [](PyEngine& self) { self.state()->heard(); })
       .def("cancel", cancel)
       .def("end", end)
       .def("close", &PyEngine::close)

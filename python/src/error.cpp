@@ -4,6 +4,7 @@
 #include <quadriga/error.h>
 #include <quadriga/linalg.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -49,11 +50,26 @@ void set(const char* name, std::string_view message, const char* attribute, long
   PyErr_SetObject(kind.ptr(), error.ptr());
 }
 
+/// With what quadriga.tasks looks the body's exception up by, which keeps that until it has.
+void set_body_failure(const char* name, std::string_view message, const BodyFailure& cause) {
+  const nb::object kind = nb::module_::import_("quadriga.errors").attr(name);
+  const nb::object error = kind(message);
+  nb::setattr(error, "record", nb::int_(cause.record()));
+  if (cause.named()) {
+    auto held = std::make_unique<NamedTasks::Hold>(cause.named());
+    nb::setattr(error, "named", nb::capsule(held.get(), [](void* hold) noexcept {
+                  delete static_cast<NamedTasks::Hold*>(hold);
+                }));
+    static_cast<void>(held.release());
+  }
+  PyErr_SetObject(kind.ptr(), error.ptr());
+}
+
 void set_failed_task(const Error& error) {
   try {
     std::rethrow_if_nested(error);
   } catch (const BodyFailure& cause) {
-    set(class_of(error.code()), error.what(), "record", cause.record());
+    set_body_failure(class_of(error.code()), error.what(), cause);
     return;
   } catch (const PeerLost& cause) {
     set("PeerLost", error.what(), "rank", cause.rank());
@@ -88,7 +104,7 @@ bool raise_as_python(const std::exception_ptr& pointer) {
   } catch (const Error& error) {
     set_failed_task(error);
   } catch (const BodyFailure& cause) {
-    set("TaskFailed", cause.what(), "record", cause.record());
+    set_body_failure("TaskFailed", cause.what(), cause);
   } catch (...) {
     return false;
   }

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "bindings.h"
+#include "blocking.h"
+#include "body.h"
 #include "py_linalg.h"
 
 namespace quadriga::python {
@@ -27,6 +29,12 @@ class PyFactor {
   PyFactor(PyFactor&&) = default;
   PyFactor& operator=(PyFactor&&) = delete;
   ~PyFactor() {
+    if (!state_) return;
+    if (inside_body()) {
+      std::pair last(std::move(state_), std::move(factor_));  // of a pair, the second goes first
+      end_elsewhere(std::pair(std::move(memory_), std::move(last)));
+      return;
+    }
     // Bringing a factor home takes time.
     const GilReleased released;
     factor_ = Factor();

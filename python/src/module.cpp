@@ -39,6 +39,7 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_host_buffers(module);
   quadriga::python::bind_pipeline(module);
   quadriga::python::bind_sparse(module);
+  quadriga::python::bind_sparse_vectors(module);
   quadriga::python::bind_layout(module);
   quadriga::python::bind_message(module);
   quadriga::python::bind_message_tasks(module);

@@ -12,6 +12,7 @@
 
 #include "base/thread.h"
 #include "gil_gate.h"
+#include "message/ports.h"
 #include "py_devices.h"
 
 namespace quadriga::python {
@@ -101,41 +102,35 @@ void watch_mapped(nb::handle array) {
 void put_on_device(MessageBuffer& place, nb::handle port) {
   if (!port.is_none()) place.port = nb::cast<PyDevices&>(port).port;
   const GilReleased released;
-  if (!place.port) place.port = message::DevicePort::cuda_at(place.data);
-  place.device = place.port->holder(place.data);
+  if (!place.port) place.port = message::ports::cuda_at(place.data);
+  place.device = place.port->memory().holder(place.data);
   require(place.device != no_device, "the array's memory isn't these devices'");
 }
 
 }  // namespace
 
-ArrayPlace::ArrayPlace(nb::handle array, nb::handle layout, bool writes, nb::handle stream) {
+ArrayPlace::ArrayPlace(nb::handle array, nb::handle layout, bool writes, nb::handle given) {
   watch_mapped(array);
-  if (stream.is_none() && layout.is_none() && exported.open(array.ptr(), writes)) {
+  if (given.is_none() && layout.is_none() && exported.open(array.ptr(), writes)) {
     if (auto found = exported.place()) {
       place = std::move(*found);
       return;
     }
   }
   const nb::object described = nb::module_::import_("quadriga.message.places")
-                                   .attr("described")(array, layout, writes, stream);
+                                   .attr("described")(array, layout, writes, given);
   place.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(described[0]));
   place.layout = nb::cast<Layout>(described[1]);
   kept = nb::object(described[2]);
   if (nb::len(described) <= 3 || place.layout.bytes() == 0) return;
   put_on_device(place, described[3]);
   if (described[4].is_none()) return;
-  const auto number = nb::cast<std::uintptr_t>(described[4]);
+  stream = nb::cast<std::uintptr_t>(described[4]);
+  using message::StreamSide;
   const GilReleased released;
-  if (stream.is_none()) {
-    stream_ = number;
-    await_stream();
-  } else {
-    order = std::make_shared<message::StreamOrder>(place.port, place.device, number);
-  }
-}
-
-void ArrayPlace::await_stream() const {
-  if (stream_) place.port->synchronize(place.device, *stream_);
+  order = std::make_shared<message::StreamOrder>(
+      place.port, place.device, *stream,
+      given.is_none() ? StreamSide::before : StreamSide::before_and_after);
 }
 
 ArrayPlace::~ArrayPlace() {

@@ -32,8 +32,9 @@ class Export {
 };
 
 /// An array's place, and what keeps the array as it is. An array that the buffer protocol doesn't
-/// describe, or that goes with a layout, is described in Python. What was queued on the stream of
-/// an array in a device's memory has ended, or with another `stream`, None by default, is ordered.
+/// describe, or that goes with a layout, is described in Python. What is queued on the stream of an
+/// array in a device's memory comes before the message; with another `stream`, None by default,
+/// what that holds does, and what it gets later comes after a receive. Nothing is waited for.
 struct ArrayPlace {
   ArrayPlace(nb::handle array, nb::handle layout, bool writes, nb::handle stream = nb::none());
   ~ArrayPlace();
@@ -43,16 +44,14 @@ struct ArrayPlace {
   Export exported;
   nb::object kept;
   message::MessageBuffer place;
-  std::shared_ptr<message::StreamOrder> order;  ///< Null without a stream, and of no bytes.
+  std::optional<std::uintptr_t> stream;         ///< Nothing of the host, and of no bytes.
+  std::shared_ptr<message::StreamOrder> order;  ///< Null without a stream.
 
-  /// Waits for what was queued on the stream of a device's array, if it has one. Without the GIL.
-  void await_stream() const;
   /// Keeps an array of a device beyond this object; null for one of the host. With the GIL.
   std::shared_ptr<void> keep() const;
 
  private:
   ArrayPlace() = default;
-  std::optional<std::uintptr_t> stream_;
 };
 
 /// One that any thread may let go, also one without the GIL.

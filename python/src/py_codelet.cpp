@@ -42,7 +42,7 @@ void call_record(const Arguments& arguments) {
     if (!run_in_place(*params.record, arguments))
       end_as(nb::handle(&params.record->ob_base).attr("run")(places(arguments)));
   } catch (nb::python_error& error) {
-    throw BodyFailure(params.number, describe(error));
+    throw BodyFailure(params.number, describe(error), held_name(*params.record));
   }
 }
 
@@ -63,7 +63,7 @@ void call_record_on_device(const Arguments& arguments) {
                .attr("run_on_device")(places(arguments),
                                       reinterpret_cast<std::uintptr_t>(arguments.stream), device));
   } catch (nb::python_error& error) {
-    throw BodyFailure(params.number, describe(error));
+    throw BodyFailure(params.number, describe(error), held_name(*params.record));
   }
 }
 
@@ -152,6 +152,14 @@ std::string describe(const nb::python_error& error) {
   }
 }
 
+NamedTasks::Hold held_name(const TaskRecord& record) {
+  static const nb::handle named = interned("named");
+  if (record.failures == nullptr || record.failures == Py_None) return nullptr;
+  const nb::object tasks = nb::getattr(nb::handle(record.failures), named, nb::none());
+  return tasks.is_none() ? nullptr
+                         : nb::cast<NamedTasks&>(tasks).hold(PyLong_AsLongLong(record.number));
+}
+
 BodyParams params_of(TaskRecord& record) {
   const bool launches = record.launch != nullptr && record.launch != Py_None;
   return {&record, PyLong_AsLongLong(record.number),
@@ -167,6 +175,9 @@ void bind_codelet(nb::module_& module) {
       .def(nb::new_(&make_codelet), nb::arg("name"), nb::arg("access"), nb::arg("host_only"),
            nb::arg("submits"), nb::arg("cost").none(), nb::arg("has_body"), nb::arg("cuda"),
            nb::arg("divides"));
+  nb::class_<NamedTasks>(module, "NamedTasks", "Which failed tasks an engine can still name.")
+      .def(nb::init<>())
+      .def("take_unnamed", &NamedTasks::take_unnamed);
   nb::class_<View>(module, "View", "Rows and columns of memory that a fine task accesses.")
       .def(nb::new_([](std::uintptr_t address, std::int64_t rows, std::int64_t cols,
                        std::int64_t ld, DType dtype) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "launch.h"
+#include "named_tasks.h"
 #include "task_record.h"
 
 namespace quadriga::python {
@@ -21,6 +22,10 @@ struct BodyParams {
 
 /// The same, of a record. The GIL must be held.
 BodyParams params_of(TaskRecord& record);
+
+/// A hold on the name of a failed task; null if its record's failures keep no exceptions.
+/// The GIL must be held.
+NamedTasks::Hold held_name(const TaskRecord& record);
 
 /// Where the operands are: (address, leading dimension in elements) of each. The GIL must be held.
 nanobind::tuple places(const Arguments& arguments);

@@ -5,7 +5,12 @@
 #include <nanobind/stl/vector.h>
 #include <quadriga/error.h>
 
-#include <functional>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "py_message.h"
 
@@ -15,6 +20,7 @@ namespace {
 using message::CallKind;
 using message::CommunicatorCore;
 using message::MessageBuffer;
+using message::Patience;
 using message::RankPart;
 using message::ReduceOperation;
 using message::TreeOptions;
@@ -27,15 +33,6 @@ void refuse(PyCommunicator& self, CallKind kind, const std::string& why, double 
   } catch (const Error&) {
     // As it must.
   }
-}
-
-// A place that doesn't count on this rank.
-std::unique_ptr<ArrayPlace> if_any(nb::handle array, nb::handle layout, bool writes) {
-  return array.is_none() ? nullptr : std::make_unique<ArrayPlace>(array, layout, writes);
-}
-const MessageBuffer& place_in(const std::unique_ptr<ArrayPlace>& array) {
-  static const MessageBuffer nothing;
-  return array ? array->place : nothing;
 }
 
 // Makes what a collective needs. A rank that can't tells the others, who would wait for it.
@@ -57,14 +54,6 @@ auto prepared(PyCommunicator& self, CallKind kind, double deadline, const Make& 
   return made_or_told(make, [&](const char* why) { refuse(self, kind, why, deadline); });
 }
 
-// What a collective takes on this rank; either may be absent.
-struct Operands {
-  std::unique_ptr<ArrayPlace> from;
-  std::unique_ptr<ArrayPlace> into;
-  int root = -1;
-  ReduceOperation operation = ReduceOperation::sum;
-};
-
 ReduceOperation operation_of(nb::handle given) {
   if (!given) return ReduceOperation::sum;
   if (!nb::isinstance<nb::str>(given))
@@ -73,122 +62,199 @@ ReduceOperation operation_of(nb::handle given) {
   return message::reduce_operation_of(nb::cast<std::string>(given));
 }
 
-Operands operands(PyCommunicator& self, CallKind kind, double deadline, nb::handle from,
-                  nb::handle into, nb::handle root = {}, nb::handle operation = {}) {
-  return prepared(self, kind, deadline, [&] {
-    return Operands{if_any(from, nb::none(), false), if_any(into, nb::none(), true),
-                    root ? whole("root", root) : -1, operation_of(operation)};
-  });
-}
-
 CallKind kind_named(const std::string& text) {
   for (int i = 0; i <= static_cast<int>(CallKind::neighbor_alltoall); ++i)
     if (message::name(static_cast<CallKind>(i)) == text) return static_cast<CallKind>(i);
   fail(Errc::internal, "no collective " + text);
 }
 
+// A call's seconds from now on: what its streams take is taken off what is left for the ranks.
+Patience patience_from_now(double deadline) {
+  Patience patience = patience_of(deadline);
+  patience.since = std::chrono::steady_clock::now();
+  return patience;
+}
+
 // Arrays for or from ranks, as (rank, array, layout).
 struct RankArrays {
-  std::vector<std::unique_ptr<ArrayPlace>> arrays;
+  std::vector<std::shared_ptr<ArrayPlace>> arrays;
   std::vector<RankPart> parts;
 
   RankArrays(nb::handle listed, bool writes) {
     for (const nb::handle each : listed) {
-      arrays.push_back(std::make_unique<ArrayPlace>(each[1], each[2], writes));
+      arrays.push_back(shared_place(each[1], each[2], writes));
       parts.push_back({whole("rank", each[0]), arrays.back()->place});
     }
   }
+  void await(CommunicatorCore& core, CallKind kind, const Patience& patience) const {
+    for (const auto& each : arrays) core.await_stream(each->order, kind, patience);
+  }
 };
 
-void exchange(PyCommunicator& self, const std::string& kind, nb::handle root, nb::handle sent,
+// What ranks give and get in parts of any sizes; of allgatherv the first is one for all.
+struct ExchangeArrays {
+  int root;  // First: a wrong one is named before the parts that it is the rank of.
+  RankArrays sends, receives;
+
+  ExchangeArrays(nb::handle sent, nb::handle received, nb::handle at)
+      : root(whole("root", at)), sends(sent, false), receives(received, true) {}
+  void run(CommunicatorCore& core, CallKind kind, const Patience& patience) const {
+    sends.await(core, kind, patience);
+    receives.await(core, kind, patience);
+    if (kind != CallKind::allgatherv)
+      return core.exchange(kind, root, sends.parts, receives.parts, patience);
+    std::vector<MessageBuffer> places;
+    for (const RankPart& each : receives.parts) places.push_back(each.place);
+    core.all_gather_parts(sends.parts.front().place, places, patience);
+  }
+};
+
+void exchange(PyCommunicator& self, const std::string& name, nb::handle root, nb::handle sent,
               nb::handle received, double deadline) {
-  const CallKind call = kind_named(kind);
-  int at = -1;
-  const auto parts = prepared(self, call, deadline, [&] {
-    at = whole("root", root);
-    return std::pair(std::make_unique<RankArrays>(sent, false),
-                     std::make_unique<RankArrays>(received, true));
-  });
+  const CallKind kind = kind_named(name);
+  const auto arrays = prepared(
+      self, kind, deadline, [&] { return std::make_unique<ExchangeArrays>(sent, received, root); });
   const GilReleased released;
-  self.communicator.exchange(call, at, parts.first->parts, parts.second->parts,
-                             patience_of(deadline));
+  arrays->run(self.communicator, kind, patience_from_now(deadline));
 }
 
-void reduce_scatter(PyCommunicator& self, nb::handle from, nb::handle into,
-                    const std::vector<std::int64_t>& counts, nb::handle operation,
-                    bool reproducible, double deadline) {
-  const Operands with =
-      operands(self, CallKind::reduce_scatter, deadline, from, into, {}, operation);
-  const GilReleased released;
-  self.communicator.reduce_scatter(place_in(with.from), place_in(with.into), counts, with.operation,
-                                   patience_of(deadline), reproducible);
+PyRequest start_exchange(PyCommunicator& self, const std::string& name, nb::handle root,
+                         nb::handle sent, nb::handle received) {
+  const CallKind kind = kind_named(name);
+  message::StartedCollectives& started = self.started();
+  auto arrays = made_or_told([&] { return std::make_shared<ExchangeArrays>(sent, received, root); },
+                             [&](const char* why) { started.refuse(kind, why); });
+  return {nullptr, nullptr,
+          started.start(kind, [kind, arrays = std::move(arrays)](CommunicatorCore& core) {
+            arrays->run(core, kind, {});
+          })};
 }
 
-void allgatherv(PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
-  const auto parts = prepared(self, CallKind::allgatherv, deadline, [&] {
-    return std::pair(std::make_unique<ArrayPlace>(from, nb::none(), false),
-                     std::make_unique<RankArrays>(into, true));
-  });
-  std::vector<MessageBuffer> places;
-  for (const RankPart& each : parts.second->parts) places.push_back(each.place);
-  const GilReleased released;
-  self.communicator.all_gather_parts(parts.first->place, places, patience_of(deadline));
+bool flag(const char* name, nb::handle given) {
+  if (!nb::isinstance<nb::bool_>(given))
+    fail(Errc::invalid_argument,
+         std::string(name) + " is " + nb::repr(given).c_str() + "; expected True or False");
+  return given.ptr() == Py_True;
 }
 
-// What a collective that was started takes; either place may be absent.
-struct StartedOperands {
+// What a collective takes on this rank; either place may be absent.
+struct Operands {
   std::shared_ptr<ArrayPlace> from, into;
   int root = -1;
   ReduceOperation operation = ReduceOperation::sum;
   bool reproducible = false;
+  std::vector<std::int64_t> counts{};
 };
 
-void take_part(CommunicatorCore& core, CallKind kind, const StartedOperands& with) {
+// The same as Python has it.
+struct Given {
+  nb::handle from, into, layout, root, operation, reproducible;
+  std::vector<std::int64_t> counts{};
+};
+
+// Whether this rank gives an array, and whether it gets one.
+bool gives(CallKind kind, bool is_root) {
+  return kind != CallKind::barrier && kind != CallKind::bcast &&
+         (kind != CallKind::scatter || is_root);
+}
+bool gets(CallKind kind, bool is_root) {
+  return kind != CallKind::barrier &&
+         ((kind != CallKind::reduce && kind != CallKind::gather) || is_root);
+}
+
+Operands operands(CallKind kind, int rank, const Given& given) {
+  const int root = whole("root", given.root);
+  const bool is_root = rank == root;
+  const auto place = [&](const char* name, nb::handle array, bool writes, bool is_needed) {
+    if (is_needed && array.is_none())
+      fail(Errc::invalid_argument, std::string(message::name(kind)) + ": " + name +
+                                       " is None on rank " + std::to_string(rank) +
+                                       "; expected an array");
+    return array.is_none() ? nullptr : shared_place(array, given.layout, writes);
+  };
+  const bool is_bcast = kind == CallKind::bcast;  // of which a root's array is only read
+  return {place("sendarray", given.from, false, gives(kind, is_root)),
+          place(is_bcast ? "array" : "recvarray", given.into, !is_bcast || !is_root,
+                gets(kind, is_root)),
+          root,
+          operation_of(given.operation),
+          flag("reproducible", given.reproducible),
+          given.counts};
+}
+
+void take_part(CommunicatorCore& core, CallKind kind, const Operands& with,
+               const Patience& patience) {
   static const MessageBuffer nothing;
   const MessageBuffer& from = with.from ? with.from->place : nothing;
   const MessageBuffer& into = with.into ? with.into->place : nothing;
+  for (const auto& each : {with.from, with.into})
+    if (each) core.await_stream(each->order, kind, patience);
   switch (kind) {
     case CallKind::barrier:
-      return core.barrier({});
+      return core.barrier(patience);
     case CallKind::bcast:
-      return core.broadcast(into, with.root, {});
+      return core.broadcast(into, with.root, patience);
     case CallKind::reduce:
-      return core.reduce(from, into, with.operation, with.root, {}, with.reproducible);
+      return core.reduce(from, into, with.operation, with.root, patience, with.reproducible);
     case CallKind::allreduce:
-      return core.all_reduce(from, into, with.operation, {}, with.reproducible);
+      return core.all_reduce(from, into, with.operation, patience, with.reproducible);
+    case CallKind::reduce_scatter:
+      return core.reduce_scatter(from, into, with.counts, with.operation, patience,
+                                 with.reproducible);
     case CallKind::gather:
-      return core.gather(from, into, with.root, {});
+      return core.gather(from, into, with.root, patience);
     case CallKind::scatter:
-      return core.scatter(from, into, with.root, {});
+      return core.scatter(from, into, with.root, patience);
     case CallKind::allgather:
-      return core.all_gather(from, into, {});
+      return core.all_gather(from, into, patience);
     case CallKind::alltoall:
-      return core.all_to_all(from, into, {});
+      return core.all_to_all(from, into, patience);
     default:
-      fail(Errc::internal, "no such collective is started");
+      fail(Errc::internal, "not such a collective");
   }
 }
 
+void collective(PyCommunicator& self, const std::string& name, nb::handle from, nb::handle into,
+                nb::handle layout, nb::handle root, nb::handle operation, nb::handle reproducible,
+                const std::vector<std::int64_t>& counts, double deadline) {
+  const CallKind kind = kind_named(name);
+  const Operands with = prepared(self, kind, deadline, [&] {
+    return operands(kind, self.communicator.rank(),
+                    {from, into, layout, root, operation, reproducible, counts});
+  });
+  const GilReleased released;
+  take_part(self.communicator, kind, with, patience_from_now(deadline));
+}
+
 PyRequest start(PyCommunicator& self, const std::string& name, nb::handle from, nb::handle into,
-                nb::handle layout, nb::handle root, nb::handle operation, bool reproducible) {
+                nb::handle layout, nb::handle root, nb::handle operation, nb::handle reproducible,
+                const std::vector<std::int64_t>& counts) {
   const CallKind kind = kind_named(name);
   message::StartedCollectives& started = self.started();
   auto with = made_or_told(
       [&] {
-        const auto place = [&](nb::handle array, bool writes) {
-          return array.is_none() ? nullptr : shared_place(array, layout, writes);
-        };
-        const int at = whole("root", root);
-        // A root's array is read only.
-        const bool writes = kind != CallKind::bcast || self.communicator.rank() != at;
-        return StartedOperands{place(from, false), place(into, writes), at, operation_of(operation),
-                               reproducible};
+        return operands(kind, self.communicator.rank(),
+                        {from, into, layout, root, operation, reproducible, counts});
       },
       [&](const char* why) { started.refuse(kind, why); });
   return {nullptr, nullptr,
           started.start(kind, [kind, with = std::move(with)](CommunicatorCore& core) {
-            take_part(core, kind, with);
+            take_part(core, kind, with, {});
           })};
+}
+
+std::optional<PyCommunicator> split(PyCommunicator& self, nb::handle color, nb::handle key,
+                                    double deadline) {
+  const auto wish = prepared(self, CallKind::split, deadline,
+                             [&] { return std::pair(whole("color", color), whole("key", key)); });
+  std::optional<CommunicatorCore> part;
+  {
+    const GilReleased released;
+    part = self.communicator.split(wish.first, wish.second, patience_of(deadline));
+  }
+  std::optional<PyCommunicator> made;
+  if (part) made.emplace(self.endpoint, std::move(*part));
+  return made;
 }
 
 void force(PyCommunicator& self, const std::optional<std::string>& algorithm,
@@ -204,116 +270,27 @@ void force(PyCommunicator& self, const std::optional<std::string>& algorithm,
 
 void bind_collectives(CommunicatorClass& comm) {
   const auto a = [](const char* name) { return nb::arg(name); };
-  comm.def(
-          "barrier",
-          [](PyCommunicator& self, double deadline) {
-            const GilReleased released;
-            self.communicator.barrier(patience_of(deadline));
-          },
-          a("deadline"))
-      .def(
-          "bcast",
-          [](PyCommunicator& self, nb::handle array, nb::handle root, nb::handle layout,
-             double deadline) {
-            int at = -1;
-            const auto place = prepared(self, CallKind::bcast, deadline, [&] {
-              at = whole("root", root);
-              return std::make_unique<ArrayPlace>(array, layout, self.communicator.rank() != at);
-            });
-            const GilReleased released;
-            self.communicator.broadcast(place->place, at, patience_of(deadline));
-          },
-          a("array").none(), a("root").none(), a("layout").none(), a("deadline"))
-      .def(
-          "reduce",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, nb::handle operation,
-             nb::handle root, bool reproducible, double deadline) {
-            const Operands with =
-                operands(self, CallKind::reduce, deadline, from, into, root, operation);
-            const GilReleased released;
-            self.communicator.reduce(place_in(with.from), place_in(with.into), with.operation,
-                                     with.root, patience_of(deadline), reproducible);
-          },
-          a("sent"), a("received").none(), a("operation").none(), a("root").none(),
-          a("reproducible"), a("deadline"))
-      .def(
-          "allreduce",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, nb::handle operation,
-             bool reproducible, double deadline) {
-            const Operands with =
-                operands(self, CallKind::allreduce, deadline, from, into, {}, operation);
-            const GilReleased released;
-            self.communicator.all_reduce(place_in(with.from), place_in(with.into), with.operation,
-                                         patience_of(deadline), reproducible);
-          },
-          a("sent"), a("received"), a("operation").none(), a("reproducible"), a("deadline"))
-      .def(
-          "gather",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, nb::handle root,
-             double deadline) {
-            const Operands with = operands(self, CallKind::gather, deadline, from, into, root);
-            const GilReleased released;
-            self.communicator.gather(place_in(with.from), place_in(with.into), with.root,
-                                     patience_of(deadline));
-          },
-          a("sent"), a("received").none(), a("root").none(), a("deadline"))
-      .def(
-          "scatter",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, nb::handle root,
-             double deadline) {
-            const Operands with = operands(self, CallKind::scatter, deadline, from, into, root);
-            const GilReleased released;
-            self.communicator.scatter(place_in(with.from), place_in(with.into), with.root,
-                                      patience_of(deadline));
-          },
-          a("sent").none(), a("received"), a("root").none(), a("deadline"))
-      .def(
-          "allgather",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
-            const Operands with = operands(self, CallKind::allgather, deadline, from, into);
-            const GilReleased released;
-            self.communicator.all_gather(place_in(with.from), place_in(with.into),
-                                         patience_of(deadline));
-          },
-          a("sent"), a("received"), a("deadline"))
-      .def(
-          "alltoall",
-          [](PyCommunicator& self, nb::handle from, nb::handle into, double deadline) {
-            const Operands with = operands(self, CallKind::alltoall, deadline, from, into);
-            const GilReleased released;
-            self.communicator.all_to_all(place_in(with.from), place_in(with.into),
-                                         patience_of(deadline));
-          },
-          a("sent"), a("received"), a("deadline"))
-      .def(
-          "split",
-          [](PyCommunicator& self, nb::handle color, nb::handle key, double deadline) {
-            std::optional<CommunicatorCore> part;
-            const auto wish = prepared(self, CallKind::split, deadline, [&] {
-              return std::pair(whole("color", color), whole("key", key));
-            });
-            {
-              const GilReleased released;
-              part = self.communicator.split(wish.first, wish.second, patience_of(deadline));
-            }
-            std::optional<PyCommunicator> made;
-            if (part) made.emplace(self.endpoint, std::move(*part));
-            return made;
-          },
-          a("color").none(), a("key").none(), a("deadline"))
-      .def("reduce_scatter", reduce_scatter, a("sent"), a("received"), a("counts"),
-           a("operation").none(), a("reproducible"), a("deadline"))
-      .def("allgatherv", allgatherv, a("sent"), a("received"), a("deadline"))
+  comm.def("collective", collective, a("kind"), a("sent").none(), a("received").none(),
+           a("layout").none(), a("root").none(), a("operation").none(), a("reproducible").none(),
+           a("counts"), a("deadline"))
+      .def("split", split, a("color").none(), a("key").none(), a("deadline"))
       .def("exchange", exchange, a("kind"), a("root").none(), a("sent"), a("received"),
            a("deadline"))
       .def("start", start, a("kind"), a("sent").none(), a("received").none(), a("layout").none(),
-           a("root").none(), a("operation").none(), a("reproducible"))
+           a("root").none(), a("operation").none(), a("reproducible").none(), a("counts"))
+      .def("start_exchange", start_exchange, a("kind"), a("root").none(), a("sent"), a("received"))
       .def("force", force, a("algorithm").none(), a("segment"))
       .def(
           "refuse",
           [](PyCommunicator& self, const std::string& kind, const std::string& why,
              double deadline) { refuse(self, kind_named(kind), why, deadline); },
           a("kind"), a("why"), a("deadline"))
+      .def(
+          "refuse_started",
+          [](PyCommunicator& self, const std::string& kind, const std::string& why) {
+            self.started().refuse(kind_named(kind), why);
+          },
+          a("kind"), a("why"))
       .def("shrink", [](PyCommunicator& self) {
         const GilReleased released;
         return PyCommunicator(self.endpoint, self.communicator.shrink());

@@ -11,6 +11,7 @@
 #include "bindings.h"
 #include "gil_gate.h"
 #include "message/device_moves.h"
+#include "message/ports.h"
 
 namespace quadriga::python {
 namespace {
@@ -39,13 +40,13 @@ PyDevices make(const std::string& devices) {
     const char* const end = devices.data() + devices.size();
     const auto read = std::from_chars(devices.data() + one_gpu.size(), end, ordinal);
     require(read.ec == std::errc() && read.ptr == end && ordinal >= 0, "expected cuda:NUMBER");
-    return {DevicePort::cuda(ordinal)};
+    return {message::ports::cuda(ordinal)};
   }
   Machine machine = Machine::parse(devices);
   for (const Device& each : machine.devices)
     require(each.kind == DeviceKind::emulated,
             "Devices are emulated ones; arrays of CuPy and PyTorch are sent as they are");
-  return {without_gil(DevicePort::open(std::move(machine)))};
+  return {without_gil(message::ports::open(std::move(machine)))};
 }
 
 std::uintptr_t allocate(const PyDevices& self, DeviceId device, std::size_t bytes) {
@@ -53,7 +54,7 @@ std::uintptr_t allocate(const PyDevices& self, DeviceId device, std::size_t byte
   const std::size_t count = self.port->machine().devices.size();
   require(device < count,
           "device " + std::to_string(device) + "; expected 0 to " + std::to_string(count - 1));
-  std::byte* const made = self.port->allocate(device, bytes);
+  std::byte* const made = self.port->memory().allocate(device, bytes);
   if (!made)
     fail(Errc::too_large, "device " + std::to_string(device) + " has no " + std::to_string(bytes) +
                               " bytes of memory left");
@@ -69,7 +70,7 @@ void call(const PyDevices& self, std::uintptr_t stream,
     delete it;
   });
   const GilReleased released;
-  self.port->call(stream, [held] {
+  self.port->streams().call(stream, [held] {
     const GilHere gil;
     if (!gil) return;
     try {
@@ -97,18 +98,18 @@ void bind_devices(nb::module_& module) {
       .def("deallocate",
            [](const PyDevices& self, DeviceId device, std::uintptr_t at) {
              const GilReleased released;
-             self.port->deallocate(device, reinterpret_cast<std::byte*>(at));
+             self.port->memory().deallocate(device, reinterpret_cast<std::byte*>(at));
            })
       .def("open_stream",
            [](const PyDevices& self, DeviceId device) {
              const GilReleased released;
-             return self.port->open_stream(device);
+             return self.port->streams().open(device);
            })
       .def("call", call)
       .def("synchronize",
            [](const PyDevices& self, DeviceId device, std::uintptr_t stream) {
              const GilReleased released;
-             self.port->synchronize(device, stream);
+             self.port->streams().synchronize(device, stream);
            })
       .def("read",
            [](const PyDevices& self, DeviceId device, std::uintptr_t at, std::uintptr_t into,

@@ -32,7 +32,7 @@ void guarded(TaskRecord* record, long long number, Call&& call) {
     call();
   } catch (nb::python_error& error) {
     nb::handle(&record->ob_base).attr("note_failure")(error.value());
-    throw BodyFailure(number, describe(error));
+    throw BodyFailure(number, describe(error), held_name(*record));
   }
 }
 

@@ -8,9 +8,9 @@
 
 #include "bindings.h"
 #include "gil_gate.h"
-#include "message/layout.h"
-#include "message/layout_code.h"
-#include "message/pack_stream.h"
+#include "message/layout/code.h"
+#include "message/layout/layout.h"
+#include "message/pack/stream.h"
 
 namespace quadriga::python {
 namespace {

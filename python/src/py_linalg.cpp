@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bindings.h"
+#include "linalg/check.h"
 
 namespace quadriga::python {
 namespace {
@@ -28,6 +29,9 @@ Uplo uplo_of(bool lower) { return lower ? Uplo::lower : Uplo::upper; }
 
 void matmul(const PyEngine& engine, Complex alpha, const Matrix& a, int op_a, const Matrix& b,
             int op_b, Complex beta, const Matrix& c, const CallOptions& options) {
+  // Python's names of its arguments.
+  linalg::check_no_overlap("a", a, "out", c.view());
+  linalg::check_no_overlap("b", b, "out", c.view());
   call(engine.state(), options, [=](Engine& e, const linalg::Options& given) {
     linalg::matmul(e, scalar(alpha), a, op_of(op_a), b, op_of(op_b), scalar(beta), c.view(), given);
   });

@@ -57,7 +57,7 @@ struct PyCommunicator {
       return waited(irecv(array, source, tag, layout, stream), patience_of(deadline));
     const ArrayPlace into(array, layout, true);
     const GilReleased released;
-    return communicator.receive(into.place, from, with, patience_of(deadline));
+    return communicator.receive(into.place, from, with, patience_of(deadline), into.order);
   }
   PyRequest isend(nb::handle array, nb::handle dest, nb::handle tag, nb::handle layout,
                   nb::handle stream) {
@@ -110,7 +110,8 @@ struct PyCommunicator {
     const ArrayPlace into(received, receive_layout, true);
     const GilReleased released;
     return communicator.send_receive(from.place, to, sent_with, into.place, by, got_with,
-                                     patience_of(deadline), {}, {}, std::move(keep));
+                                     patience_of(deadline), from.order, into.order,
+                                     std::move(keep));
   }
   std::optional<message::MessageStatus> probe(nb::handle source, nb::handle tag, bool waits,
                                               double deadline) {

@@ -32,9 +32,11 @@ struct PyMessageTask {
     if (!task->has_status) return std::nullopt;
     return task->status;
   }
-  bool refuse(long long number, const std::string& why) const {
+  bool refuse(long long number, const std::string& why, NamedTasks* named) const {
+    const auto error = std::make_exception_ptr(
+        BodyFailure(number, why, named == nullptr ? nullptr : named->hold(number)));
     const GilReleased released;
-    return MessageTasks::refuse(task, std::make_exception_ptr(BodyFailure(number, why)));
+    return MessageTasks::refuse(task, error);
   }
 };
 
@@ -90,7 +92,8 @@ nb::typed<nb::dict, nb::str, nb::any> messages_as_dict(const MessageCounters& co
 void bind_message_tasks(nb::module_& module) {
   nb::class_<PyMessageTask>(module, "MessageTask", "A message that is a task.")
       .def("status", &PyMessageTask::status)
-      .def("refuse", &PyMessageTask::refuse, nb::arg("number"), nb::arg("why"));
+      .def("refuse", &PyMessageTask::refuse, nb::arg("number"), nb::arg("why"),
+           nb::arg("named").none());
   module.def("submit_message", submit, nb::arg("engine"), nb::arg("communicator"), nb::arg("call"),
              nb::arg("data"), nb::arg("shapes"), nb::arg("sent"), nb::arg("received"),
              nb::arg("record"), nb::arg("priority"));

@@ -16,31 +16,27 @@ namespace quadriga::python {
 namespace {
 
 using message::PlannedMessage;
-using Places = PyPlan::Places;
+using Places = std::vector<std::shared_ptr<ArrayPlace>>;
 
 std::vector<PlannedMessage> planned(nb::handle messages, bool receives, Places& places) {
   std::vector<PlannedMessage> made;
   for (const nb::handle each : messages) {
     const auto message = nb::cast<nb::tuple>(each);
     places.push_back(shared_place(message[0], message[3], receives));
-    made.push_back({places.back()->place, whole("rank", message[1]), whole("tag", message[2])});
+    made.push_back({places.back()->place, whole("rank", message[1]), whole("tag", message[2]),
+                    places.back()->stream});
   }
   return made;
 }
 
 }  // namespace
 
-void PyPlan::start() const {
-  for (const auto& each : *places) each->await_stream();
-  transfers.start();
-}
-
 PyPlan plan_of(const message::CommunicatorCore& communicator, nb::handle sends,
                nb::handle receives) {
   const auto places = std::make_shared<Places>();
   const auto leaving = planned(sends, false, *places);
   const auto arriving = planned(receives, true, *places);
-  return {communicator.plan(leaving, arriving, places), places};
+  return {communicator.plan(leaving, arriving, places)};
 }
 
 void bind_plan(nb::module_& module) {
@@ -48,7 +44,7 @@ void bind_plan(nb::module_& module) {
       .def("start",
            [](const PyPlan& self) {
              const GilReleased released;
-             self.start();
+             self.transfers.start();
            })
       .def(
           "wait",

@@ -12,13 +12,7 @@
 namespace quadriga::python {
 
 struct PyPlan {
-  using Places = std::vector<std::shared_ptr<ArrayPlace>>;
-
-  /// Once what was queued on the arrays' streams has ended: those of the plan's making.
-  void start() const;
-
-  message::ExchangeTransfers transfers;
-  std::shared_ptr<Places> places;
+  message::ExchangeTransfers transfers;  ///< They keep their arrays.
 };
 
 /// Of lists of tuples (array, rank, tag, layout), the layout None for all of the array.

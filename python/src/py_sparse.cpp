@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "bindings.h"
 #include "blocking.h"
+#include "body.h"
 #include "py_engine.h"
 #include "sparse/numbers.h"
 
@@ -37,6 +39,8 @@ Dict as_dict(const sparse::SolveResult& result) {
   dict["true_residuals"] = result.true_residuals;
   dict["residuals"] = result.residuals;
   dict["conditions"] = result.conditions;
+  dict["method"] = sparse::name(result.method);
+  dict["replacements"] = result.replacements;
   dict["seconds"] = result.seconds;
   return dict;
 }
@@ -77,6 +81,12 @@ class PySolve {
   PySolve(PySolve&&) = default;
   PySolve& operator=(PySolve&&) = delete;
   ~PySolve() {
+    if (!state_) return;
+    if (inside_body()) {
+      std::pair last(std::move(state_), std::move(solve_));  // of a pair, the second goes first
+      end_elsewhere(std::pair(std::move(memory_), std::move(last)));
+      return;
+    }
     const GilReleased released;
     solve_.reset();
     state_.reset();
@@ -118,7 +128,9 @@ class PySolve {
 /// A solver and its engine, let go in this order.
 class PySolver {
  public:
-  PySolver(const PyEngine& engine, const sparse::CsrView& a, sparse::SolverOptions options,
+  /// `a`: a CsrView, or a RowSource.
+  template <class Rows>
+  PySolver(const PyEngine& engine, const Rows& a, sparse::SolverOptions options,
            const nb::object& keep)
       : state_(engine.state()), solver_(std::make_shared<std::unique_ptr<sparse::Solver>>()) {
     auto memory = std::make_shared<Keep>();
@@ -131,6 +143,11 @@ class PySolver {
   PySolver(PySolver&&) = default;
   PySolver& operator=(PySolver&&) = delete;
   ~PySolver() {
+    if (!state_) return;
+    if (inside_body()) {
+      end_elsewhere(std::pair(std::move(state_), std::move(solver_)));  // the second goes first
+      return;
+    }
     const GilReleased released;
     solver_.reset();
     state_.reset();
@@ -144,7 +161,8 @@ class PySolver {
            std::move(memory), std::make_shared<Progress>(), nb::none()});
   }
 
-  void update(const sparse::CsrView& a, Address diagonal, const nb::object& keep) const {
+  template <class Rows>
+  void update(const Rows& a, Address diagonal, const nb::object& keep) const {
     auto memory = std::make_shared<Keep>();
     memory->add(keep);
     block(state_, {[solver = solver_, a, diagonal] { (*solver)->update(a, at(diagonal)); },
@@ -188,6 +206,8 @@ class PySolver {
     dict["halo_rows"] = report.halo_rows;
     dict["border_rows"] = report.border_rows;
     dict["bytes"] = report.bytes;
+    dict["method"] = sparse::name(report.method);
+    dict["method_reason"] = report.method_reason;
     dict["recorded"] = report.recorded;
     nb::list overlaps;
     for (const bool each : report.overlaps) overlaps.append(each);
@@ -246,13 +266,45 @@ void set_aggregation(sparse::SolverOptions& options, Address near_null, int vect
   options.aggregation = {static_cast<const double*>(at(near_null)), vectors, unknowns, strength};
 }
 
+void set_method(sparse::SolverOptions& options, int method) {
+  options.method = static_cast<sparse::CgMethod>(method);
+}
+
+void set_spill(sparse::SolverOptions& options, std::string file) {
+  options.spill = std::move(file);
+}
+
 void add_level(sparse::SolverOptions& options, const sparse::CsrView& restriction,
                const sparse::CsrView& prolongation, const sparse::CsrView& matrix) {
   options.levels.push_back({restriction, prolongation, matrix});
 }
 
-PySolver make_solver(const PyEngine& engine, const sparse::CsrView& a,
-                     const sparse::SolverOptions& options, const nb::object& keep) {
+/// Holds a Python object for owners that don't know Python.
+std::shared_ptr<PyObject> held_by_pointer(nb::object object) {
+  return {object.release().ptr(), [](PyObject* kept) {
+            const GilHere gil;
+            if (gil) Py_DECREF(kept);
+          }};
+}
+
+using ReadRows = nb::typed<nb::callable, sparse::CsrView(std::int64_t, std::int64_t)>;
+
+/// Rows by a function of Python's, which keeps what it raises: here it is told in words.
+sparse::RowSource row_source(std::int64_t rows, DType dtype, const ReadRows& read) {
+  return {rows, dtype,
+          [held = held_by_pointer(nb::borrow(read))](std::int64_t first, std::int64_t last) {
+            const InsideBody inside(0);
+            try {
+              return nb::cast<sparse::CsrView>(nb::handle(held.get())(first, last));
+            } catch (nb::python_error& error) {
+              fail(Errc::task_failed, "rows of a sparse matrix: " + describe(error));
+            }
+          }};
+}
+
+template <class Rows>
+PySolver make_solver(const PyEngine& engine, const Rows& a, const sparse::SolverOptions& options,
+                     const nb::object& keep) {
   return {engine, a, options, keep};
 }
 
@@ -283,6 +335,8 @@ void bind_sparse(nb::module_& module) {
       .def(nb::new_(&csr), nb::arg("rows"), nb::arg("cols"), nb::arg("elements"),
            nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("index_bytes"),
            nb::arg("dtype"));
+  nb::class_<sparse::RowSource>(module, "RowSource", "A matrix whose rows a function reads.")
+      .def(nb::new_(&row_source), nb::arg("rows"), nb::arg("dtype"), nb::arg("read"));
   nb::class_<sparse::SolverOptions>(module, "SolverOptions", "What a sparse solver is made with.")
       .def(nb::new_(&solver_options), nb::arg("format"), nb::arg("precondition"),
            nb::arg("diagonal"), nb::arg("inverse_rows"), nb::arg("parts"),
@@ -290,6 +344,8 @@ void bind_sparse(nb::module_& module) {
            nb::arg("overlap").none(), nb::arg("degree"))
       .def("set_aggregation", &set_aggregation, nb::arg("near_null"), nb::arg("vectors"),
            nb::arg("unknowns"), nb::arg("strength"))
+      .def("set_method", &set_method, nb::arg("method"))
+      .def("set_spill", &set_spill, nb::arg("file"))
       .def("add_level", &add_level, nb::arg("restriction"), nb::arg("prolongation"),
            nb::arg("matrix"));
   nb::class_<PySolve>(module, "SparseSolve", "Conjugate gradients in steps.")
@@ -299,11 +355,16 @@ void bind_sparse(nb::module_& module) {
       .def("resume", &PySolve::resume, nb::arg("rtol"), nb::arg("iterations"))
       .def("finish", &PySolve::finish, nb::arg("progress").none() = nb::none());
   nb::class_<PySolver>(module, "SparseSolver", "A sparse matrix in parts on the devices.")
-      .def(nb::new_(&make_solver), nb::arg("engine"), nb::arg("a"), nb::arg("options"),
-           nb::arg("keep"))
+      .def(nb::new_(&make_solver<sparse::CsrView>), nb::arg("engine"), nb::arg("a"),
+           nb::arg("options"), nb::arg("keep"))
+      .def(nb::new_(&make_solver<sparse::RowSource>), nb::arg("engine"), nb::arg("a"),
+           nb::arg("options"), nb::arg("keep"))
       .def("multiply", &PySolver::multiply, nb::arg("x"), nb::arg("y"), nb::arg("columns"),
            nb::arg("keep"))
-      .def("update", &PySolver::update, nb::arg("a"), nb::arg("diagonal"), nb::arg("keep"))
+      .def("update", &PySolver::update<sparse::CsrView>, nb::arg("a"), nb::arg("diagonal"),
+           nb::arg("keep"))
+      .def("update", &PySolver::update<sparse::RowSource>, nb::arg("a"), nb::arg("diagonal"),
+           nb::arg("keep"))
       .def("measure_product", &PySolver::measure_product, nb::arg("count"), nb::arg("columns"),
            nb::arg("mode"))
       .def("begin_cg", &PySolver::begin_cg, nb::arg("b"), nb::arg("x"), nb::arg("columns"),

@@ -96,6 +96,7 @@ void use_description(Machine& machine, const Machine& description) {
   keep_runs(before, description, machine);
   if (!description.kernels.empty()) machine.kernels = description.kernels;
   if (description.launch_seconds > 0) machine.launch_seconds = description.launch_seconds;
+  if (description.message.latency_seconds > 0) machine.message = description.message;
 }
 
 }  // namespace quadriga

@@ -6,14 +6,24 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 namespace quadriga {
 
-Event Instructions::add(StreamId stream, Operation operation) {
-  const std::uint64_t ticket = ++at(stream).issued;
-  pending_.push_back({++count_, stream, ticket, std::move(operation)});
-  return {stream, ticket};
+/// Made where it stays: an instruction is larger than a cache line.
+template <class Given>
+Event Instructions::add(StreamId stream, Given&& operation) {
+  Instruction& made = pending_.emplace_back();
+  made.number = ++count_;
+  made.stream = stream;
+  made.ticket = ++at(stream).issued;
+  made.operation.emplace<std::decay_t<Given>>(std::forward<Given>(operation));
+  return {stream, made.ticket};
 }
+
+Event Instructions::copy(StreamId stream, Copy copy) { return add(stream, std::move(copy)); }
+Event Instructions::launch(StreamId stream, const Launch& launch) { return add(stream, launch); }
 
 void Instructions::wait(StreamId id, Event event) {
   if (!event || event.stream == id || event.ticket <= at(event.stream).ended) return;

@@ -29,14 +29,15 @@ struct Instruction {
 
 class Instructions {
  public:
-  Event copy(StreamId stream, const Copy& copy) { return add(stream, copy); }
-  Event launch(StreamId stream, const Launch& launch) { return add(stream, launch); }
+  Event copy(StreamId stream, Copy copy);
+  Event launch(StreamId stream, const Launch& launch);
   /// Makes the stream's later operations wait for an event; nothing is written if they do anyway.
   void wait(StreamId stream, Event event);
   /// An operation has ended: nobody needs to wait for it, nor for what its stream ran before.
   void ended(Event event);
 
-  /// Those written since clear().
+  /// Those written since clear(). Who takes them may move from them.
+  std::span<Instruction> pending() noexcept { return pending_; }
   std::span<const Instruction> pending() const noexcept { return pending_; }
   void clear() noexcept { pending_.clear(); }
   /// How many were written so far.
@@ -48,7 +49,8 @@ class Instructions {
     std::uint64_t ended = 0;
     std::vector<std::uint64_t> waited;  ///< By source stream: the latest ticket waited for.
   };
-  Event add(StreamId stream, Operation operation);
+  template <class Given>
+  Event add(StreamId stream, Given&& operation);
   Stream& at(StreamId stream) {
     if (stream >= streams_.size()) streams_.resize(stream + 1);
     return streams_[stream];

@@ -197,6 +197,16 @@ void read_nodes(const Json& json, Machine& machine) {
   }
 }
 
+MessageCost read_message(const Json& json) {
+  expect_object(json, "message");
+  MessageCost cost;
+  cost.latency_seconds =
+      read_number(member(json, "latency", "message"), "message.latency", 1e-9, 1);
+  if (json.contains("busy"))
+    cost.busy_seconds = read_number(json["busy"], "message.busy", 0, cost.latency_seconds);
+  return cost;
+}
+
 void read_links(const Json& json, Machine& machine) {
   expect_object(json, "links");
   for (const auto& [name, value] : json.items()) {
@@ -388,6 +398,7 @@ Machine Machine::from_json(std::string_view text) {
   if (json.contains("routes")) read_routes(json["routes"], machine);
   if (json.contains("kernels")) read_kernels(json["kernels"], machine);
   if (json.contains("launch")) machine.launch_seconds = read_number(json["launch"], "launch", 0, 1);
+  if (json.contains("message")) machine.message = read_message(json["message"]);
   return machine;
 }
 
@@ -400,6 +411,8 @@ std::string Machine::to_json() const {
   json["routes"] = write_routes(*this);
   json["kernels"] = write_kernels(*this);
   json["launch"] = launch_seconds;
+  if (message.latency_seconds > 0)
+    json["message"] = {{"latency", message.latency_seconds}, {"busy", message.busy_seconds}};
   return json.dump(1);
 }
 

@@ -423,6 +423,8 @@ void append(Machine& machine, const Machine& part, std::string_view item) {
   }
   machine.name += (machine.name.empty() ? "" : "+") + part.name;
   machine.launch_seconds = std::max(machine.launch_seconds, part.launch_seconds);
+  if (part.message.latency_seconds > machine.message.latency_seconds)
+    machine.message = part.message;
 }
 
 /// All devices that are found; where none can be used, the cores.

@@ -10,14 +10,18 @@
 
 namespace quadriga {
 
-/// Machine::route() as an index into `routes`. Cost of an answer: constant, however many there are.
+/// Machine::route() as an index into `routes`. Cost of an answer: constant, however many routes
+/// there are; memory: a table of the spaces for each node with routes of its own, whatever its
+/// number.
 class RouteTable {
  public:
   static constexpr int none = -1;
 
   explicit RouteTable(const Machine& machine)
-      : spaces_(static_cast<std::size_t>(machine.spaces())), nodes_(1 + last_node(machine)) {
-    for (int node = any_node; node < nodes_; ++node)
+      : spaces_(static_cast<std::size_t>(machine.spaces())), nodes_{any_node} {
+    for (const Route& route : machine.routes)
+      if (std::ranges::find(nodes_, route.node) == nodes_.end()) nodes_.push_back(route.node);
+    for (const int node : nodes_)
       for (SpaceId from = 0; from < spaces_; ++from)
         for (SpaceId to = 0; to < spaces_; ++to) {
           const Route* const route = machine.route(from, to, node);
@@ -33,20 +37,19 @@ class RouteTable {
   /// All answers, for those who keep something of each; that of two spaces and a node is here.
   const std::vector<int>& all() const noexcept { return indices_; }
   std::size_t place(SpaceId from, SpaceId to, int node) const noexcept {
-    // Nodes without routes of their own are as good as unknown.
-    const auto table = static_cast<std::size_t>(node < nodes_ ? node - any_node : 0);
-    return (table * spaces_ + from) * spaces_ + to;
+    return (table_of(node) * spaces_ + from) * spaces_ + to;
   }
 
  private:
-  static int last_node(const Machine& machine) {
-    int last = any_node;
-    for (const Route& route : machine.routes) last = std::max(last, route.node);
-    return last;
+  /// Nodes without routes of their own are as good as unknown.
+  std::size_t table_of(int node) const noexcept {
+    for (std::size_t table = 1; table < nodes_.size(); ++table)
+      if (nodes_[table] == node) return table;
+    return 0;
   }
 
   std::size_t spaces_;
-  int nodes_;  ///< One more than the last that has routes of its own.
+  std::vector<int> nodes_;  ///< Any node, then those with routes of their own: a table each.
   std::vector<int> indices_;
 };
 

@@ -52,7 +52,7 @@ void Engine::follow(Data data, std::uintptr_t stream) {
          fmt::format("follow(): {} aren't on a device: expected data that was registered with "
                      "their device",
                      text_of(*datum)));
-  std::unique_ptr<ForeignEvent> event = impl.executor->mark(device, stream);
+  std::unique_ptr<ForeignEvent> event = impl.executor->devices().mark(device, stream);
   if (!event) return;
   const ForeignEvent* const awaited = event.get();
   SubmitOptions options;

@@ -3,6 +3,7 @@
 #include <quadriga/task_c.h>
 
 #include <fmt/format.h>
+#include <quadriga/error.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "engine/c_engine.h"
+#include "engine/c_tasks.h"
 
 using quadriga::Access;
 using quadriga::c_guarded;
@@ -26,19 +28,8 @@ using quadriga::Future;
 using quadriga::opened;
 using quadriga::refuse;
 
-struct quadriga_data {
-  Engine* engine;
-  quadriga::Data data;
-};
-struct quadriga_sequence {
-  Engine* engine;
-  quadriga::Sequence sequence;
-};
 struct quadriga_access {
   quadriga::HostAccess access;
-};
-struct quadriga_codelet {
-  Codelet codelet;
 };
 
 static_assert(std::is_trivially_copyable_v<Future> && sizeof(Future) == sizeof(quadriga_task));
@@ -91,41 +82,61 @@ void check_modes(const quadriga_codelet* codelet, int argument, std::string_view
                        modes.size() == 1 ? "QUADRIGA_WRITE" : "QUADRIGA_UPDATE, QUADRIGA_READ"));
 }
 
-/// 1 + the index of a device; 0: none.
-quadriga::DeviceId device_of(std::string_view name, std::int64_t number, const Engine& engine) {
-  const auto devices = static_cast<std::int64_t>(engine.machine().devices.size());
-  if (number < 0 || number > devices)
-    refuse(7, fmt::format("`{}` is {}; expected 1 to {} (1 + the index of a device), or 0", name,
-                          number, devices));
-  return number == 0 ? quadriga::no_device : static_cast<quadriga::DeviceId>(number - 1);
-}
-
-std::vector<Future> futures_of(const quadriga_submit_options& options) {
-  if (options.afters < 0 || (options.afters > 0 && !options.after))
-    refuse(7, fmt::format("`afters` is {}; expected 0 or more, and as many tasks at `after`",
-                          options.afters));
-  std::vector<Future> futures;
-  for (std::int64_t i = 0; i < options.afters; ++i)
-    futures.push_back(std::bit_cast<Future>(options.after[i]));
-  return futures;
-}
-
 const quadriga_task& task_of(const quadriga_task* task) {
   if (!task || !task->task) refuse(2, "the task is NULL; expected what quadriga_submit set");
   return *task;
 }
 
-quadriga::SubmitOptions options_of(const quadriga_submit_options& given, const Engine& engine,
-                                   std::span<const Future> after) {
-  quadriga::SubmitOptions options;
+}  // namespace
+
+namespace quadriga {
+namespace {
+
+/// 1 + the index of a device; 0: none.
+DeviceId device_of(std::string_view name, std::int64_t number, const Engine& engine) {
+  const auto devices = static_cast<std::int64_t>(engine.machine().devices.size());
+  if (number < 0 || number > devices)
+    fail(Errc::invalid_argument,
+         fmt::format("`{}` is {}; expected 1 to {} (1 + the index of a device), or 0", name, number,
+                     devices));
+  return number == 0 ? no_device : static_cast<DeviceId>(number - 1);
+}
+
+}  // namespace
+
+SubmitOptions options_of(const quadriga_submit_options& given, const Engine& engine,
+                         std::vector<Future>& after) {
+  SubmitOptions options;
   if (!std::in_range<int>(given.priority))
-    refuse(7, fmt::format("`priority` is {}; expected a number of 32 bits", given.priority));
+    fail(Errc::invalid_argument,
+         fmt::format("`priority` is {}; expected a number of 32 bits", given.priority));
   options.priority = static_cast<int>(given.priority);
   options.device = device_of("device", given.device, engine);
   options.owner = device_of("owner", given.owner, engine);
   if (given.sequence) options.sequence = given.sequence->sequence;
+  if (given.afters < 0 || (given.afters > 0 && !given.after))
+    fail(Errc::invalid_argument,
+         fmt::format("`afters` is {}; expected 0 or more, and as many tasks at `after`",
+                     given.afters));
+  for (std::int64_t i = 0; i < given.afters; ++i)
+    after.push_back(std::bit_cast<Future>(given.after[i]));
   options.after = after;
   return options;
+}
+
+}  // namespace quadriga
+
+namespace {
+
+/// Those of the seventh argument.
+quadriga::SubmitOptions seventh_options(const quadriga_submit_options* given, const Engine& engine,
+                                        std::vector<Future>& after) {
+  if (!given) return {};
+  try {
+    return options_of(*given, engine, after);
+  } catch (const quadriga::Error& wrong) {
+    refuse(7, wrong.what());
+  }
 }
 
 }  // namespace
@@ -269,11 +280,11 @@ int64_t quadriga_submit(quadriga_engine* engine, const quadriga_codelet* codelet
       if (of.engine != &on) refuse(4, fmt::format("data {} is of another engine", i));
       given.push_back({of.data, modes[i]});
     }
-    const std::vector<Future> after = options ? futures_of(*options) : std::vector<Future>();
+    std::vector<Future> after;
     const Future made = on.submit(
         codelet->codelet, given,
         std::span(static_cast<const std::byte*>(params), static_cast<std::size_t>(params_bytes)),
-        options ? options_of(*options, on, after) : quadriga::SubmitOptions());
+        seventh_options(options, on, after));
     if (task) *task = std::bit_cast<quadriga_task>(made);
     return 0;
   });

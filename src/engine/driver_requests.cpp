@@ -7,31 +7,14 @@
 #include <chrono>
 #include <utility>
 
-#include "base/units.h"
 #include "engine/bodies.h"
 #include "engine/driver.h"
 
 namespace quadriga {
 
-/// A step under the virtual clock, by whoever waits.
-bool Driver::drive(Nanoseconds deadline) {
-  inbox_.rethrow_if_broken();
-  try {
-    const bool moved = step(deadline);
-    steps_ += moved ? 1 : 0;
-    return moved;
-  } catch (...) {
-    break_down(std::current_exception());
-    throw;
-  }
-}
-
 bool Driver::help() {
   if (virtual_) {
-    std::lock_guard lock(driving_);
-    for (int idle = 0; !drive(never) && !await_others();)
-      if (!await_submission(idle))
-        fail(Errc::internal, "the window of tasks is full and nothing can run\n" + status());
+    drive_->help();
     return true;
   }
   inbox_.rethrow_if_broken();
@@ -43,62 +26,9 @@ bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) 
   if (current_task(graph_))
     fail(Errc::unavailable,
          "a task on a device can't wait; it may submit tasks, and its successors wait for them");
-  const bool met = virtual_ ? drive_until(condition, deadline) : sleep_until(condition, deadline);
+  const bool met = virtual_ ? drive_->until(condition, deadline) : sleep_until(condition, deadline);
   waiters_.tell_notices();
   return met;
-}
-
-/// While all that is left is up to other threads no time passes by the virtual clock, and theirs
-/// may be long: what is left of the timeout then counts by the real one, from the last step that
-/// anyone drove.
-bool Driver::drive_until(const std::function<bool()>& condition, Nanoseconds deadline) {
-  using Clock = std::chrono::steady_clock;
-  std::lock_guard lock(driving_);
-  Clock::time_point last_step = Clock::now();
-  std::uint64_t seen = steps_;
-  for (int idle = 0; !condition();) {
-    if (now() >= deadline) return false;
-    if (drive(deadline) || await_others()) {
-      idle = 0;
-      if (steps_ != seen || inbox_.has_messages()) {
-        seen = steps_;
-        last_step = Clock::now();
-      } else if (Clock::now() - last_step >= std::chrono::nanoseconds(deadline - now())) {
-        return condition();
-      }
-    } else if (!condition() && now() < deadline && !await_submission(idle) && !condition()) {
-      fail(Errc::internal, "nothing can run any more\n" + describe());
-    }
-  }
-  return true;
-}
-
-/// Under the virtual clock, with nothing left to drive: waits a while for somebody to keep a
-/// promise, or to end an access on the host; others may drive meanwhile. False if there is none to
-/// wait for and no message came.
-bool Driver::await_others() {
-  constexpr std::chrono::milliseconds a_while{20};
-  constexpr std::chrono::milliseconds an_access{1};  // its end sends no message
-  if (inbox_.has_messages()) return true;
-  const bool has_holds = graph_.has_holds();
-  if (!has_holds && !scheduler_->awaits_promises()) return false;
-  driving_.unlock();
-  inbox_.wait_for(has_holds ? an_access : a_while);
-  driving_.lock();
-  return true;
-}
-
-/// The same where a task was submitted, but not ended: its submitter may not have told of it yet,
-/// or another's request has taken the message that told, so that there is something to drive again.
-/// False after so many times in a row.
-bool Driver::await_submission(int& idle) {
-  constexpr std::chrono::milliseconds a_while{20};
-  constexpr int most = 500;  // ten seconds, on however busy a machine
-  if (++idle > most || ended() >= graph_.submitted()) return false;
-  driving_.unlock();
-  inbox_.wait_for(a_while);
-  driving_.lock();
-  return true;
 }
 
 bool Driver::sleep_until(const std::function<bool()>& condition, Nanoseconds deadline) {
@@ -171,9 +101,9 @@ bool Driver::bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Ea
 
 void Driver::remove(std::span<Datum* const> data) {
   execute([&] {
-    take_messages();
+    loop_->take_messages();
     for (Datum* const datum : data) {
-      while (scheduler_->busy(*datum)) step(never);
+      while (scheduler_->busy(*datum)) loop_->step(never);
       scheduler_->remove(*datum);
     }
   });
@@ -183,7 +113,7 @@ void Driver::end_hold(Task& hold, std::span<Datum* const> written, std::span<Dat
   // Nobody waits behind it: then nothing was fetched since it began either.
   if (Graph::end_alone(hold)) return;
   execute([&] {
-    take_messages();
+    loop_->take_messages();
     for (Datum* const each : written) scheduler_->host_wrote(*each);
     std::vector<Datum*> known;
     if (!others.empty())
@@ -203,7 +133,7 @@ std::vector<bool> Driver::valid(std::span<Datum* const> data, SpaceId space) con
   std::vector<bool> is_valid(data.size());
   auto& self = const_cast<Driver&>(*this);
   self.execute([&] {
-    self.take_messages();
+    self.loop_->take_messages();
     for (std::size_t i = 0; i < data.size(); ++i)
       is_valid[i] = data[i] && scheduler_->memory().directory().valid(data[i]->tile, space);
   });
@@ -214,33 +144,17 @@ bool Driver::has_come_home(const Datum& datum) const {
   bool is_there = false;
   auto& self = const_cast<Driver&>(*this);
   self.execute([&] {
-    self.take_messages();
+    self.loop_->take_messages();
     is_there = scheduler_->memory().directory().arrived(datum.tile, datum.home_space);
   });
   return is_there;
 }
 
-/// For a library that found no memory on a device. Any thread; waits for nobody. False if there is
-/// none to give.
-bool Driver::make_room(DeviceId device) {
-  const std::size_t given = spaces_->give_reserve(machine_.devices[device].space);
-  if (given == 0) return false;
-  waiters_.notice(
-      fmt::format("device '{}': a library found no memory there, gets {} that the engine had kept "
-                  "for that, and tries again",
-                  machine_.devices[device].name, format_bytes(static_cast<double>(given))));
-  return true;
-}
-
 void Driver::cancel(bool on) {
   Executor::cancel(on);
+  loop_->cancel(on);
   // Under the virtual clock, who drives meets it at the next step.
   if (!virtual_) execute([] {});
-}
-
-std::size_t Driver::memory_bytes(DeviceId device) const {
-  const SpaceId space = machine_.devices[device].space;
-  return space == host_space ? 0 : scheduler_->memory().pool(space).capacity();
 }
 
 void Driver::count(Counters& counters) const {
@@ -253,7 +167,7 @@ void Driver::count(Counters& counters) const {
       const SpaceId space = machine_.devices[d].space;
       if (space == host_space) continue;
       counters.devices[d].most_bytes = scheduler_->memory().pool(space).most();
-      counters.devices[d].arena_bytes = memory_bytes(d);
+      counters.devices[d].arena_bytes = devices_.memory_bytes(d);
       counters.devices[d].library_bytes = library_bytes_[d];
     }
   });

@@ -18,6 +18,7 @@
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
 #include "engine/host_pool.h"
+#include "engine/occupied.h"
 
 namespace quadriga {
 namespace {
@@ -128,28 +129,35 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
     executor = make_driver(graph, failures, recorder, machine, truth ? *truth : machine, options,
                            wrap_backend);
   for (DeviceId device = 0; device < machine.devices.size(); ++device)
-    take_what_is_given(machine.devices[device], executor->memory_bytes(device),
-                       executor->reserve_bytes(device));
+    take_what_is_given(machine.devices[device], executor->devices().memory_bytes(device),
+                       executor->devices().reserve_bytes(device));
   reductions.emplace(graph, *executor);
   sharing.emplace(graph, *executor, machine, on_host);
+  renaming.emplace(graph, *executor, *sharing, machine, options.renaming_bytes);
   graph.set_reductions(&*reductions);
   tell_begin(machine, options);
 }
 
-Engine::Impl::~Impl() {
+void Engine::Impl::end() noexcept {
   try {
     executor->cancel(true);
     cancel_messages(true);
     end_holds();
     executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
+    left.end();
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
   }
-  // Data that nobody removed: the host's pool keeps buffers for those without a home.
-  if (on_host)
+}
+
+Engine::Impl::~Impl() {
+  if (on_host) {
+    renaming->close();
+    // Data that nobody removed: the host's pool keeps buffers for those without a home.
     for (Datum& datum : data)
       if (Datum* const leaving = &datum; datum.engine == this)
         executor->remove(std::span(&leaving, 1));
+  }
   while (executor->keepers.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   executor.reset();
   log(LogLevel::debug, fmt::format("engine ended after {} tasks, {} of them failed",
@@ -166,7 +174,17 @@ void Engine::Impl::wait_until(const std::function<bool()>& condition, Nanosecond
 }
 
 void Engine::Impl::bring_home(std::span<Datum* const> written, Nanoseconds deadline) {
-  if (!executor->bring_home(written, {}, deadline)) fail_late("the way home of what was written");
+  if (!executor->bring_home(written, {}, deadline)) fail_late("writing results back");
+}
+
+/// To their own memory, and waits for their tasks.
+void Engine::Impl::bring_renamed_home(std::span<Datum* const> written, Nanoseconds deadline) {
+  std::vector<TaskRef> tasks;
+  for (Datum* const each : written) {
+    renaming->bring_home(*each);
+    graph.collect(*each, tasks);
+  }
+  wait_ended(tasks, deadline);
 }
 
 void Engine::Impl::fail_late(const std::string& what) const {
@@ -174,12 +192,19 @@ void Engine::Impl::fail_late(const std::string& what) const {
        fmt::format("{} did not end in time; it goes on\n{}", what, executor->status()));
 }
 
+void Engine::Impl::end_left() {
+  if (left.any() && !task_around(graph) && executor->ended() >= graph.submitted()) left.end();
+}
+
 void Engine::Impl::wait_all(double timeout) {
   const Nanoseconds deadline = deadline_after(timeout);
+  renaming->bring_all_home();
   refuse_own_holds();
   reductions->end_all(nullptr);
   wait_until([&] { return executor->ended() >= graph.submitted(); }, deadline, "the work");
-  if (!executor->bring_all_home(deadline)) fail_late("the way home of what was written");
+  if (!executor->bring_all_home(deadline)) fail_late("writing results back");
+  end_left();
+  renaming->trim();
   if (const auto error = failures.take_first()) std::rethrow_exception(error);
 }
 
@@ -201,6 +226,7 @@ void Engine::Impl::wait_data(Datum& datum, double timeout) {
     throw;
   }
   unpin(aliases);
+  end_left();
 }
 
 void Engine::Impl::wait_data(Datum& datum, std::span<Datum* const> aliases, Nanoseconds deadline) {
@@ -208,10 +234,12 @@ void Engine::Impl::wait_data(Datum& datum, std::span<Datum* const> aliases, Nano
   std::vector<Datum*> wanted{&datum};
   wanted.insert(wanted.end(), aliases.begin(), aliases.end());
   reductions->end(datum, current_task(graph));
+  renaming->bring_home(datum);
   {
     std::lock_guard lock(graph.submission());
     for (Datum* const each : wanted) graph.collect(*each, Access::update, tasks);
   }
+  renaming->collect(datum, tasks);
   wait_ended(tasks, deadline);
   if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(wanted, deadline);
   const bool was_poisoned = datum.poisoned.load(std::memory_order_acquire);
@@ -228,6 +256,7 @@ void Engine::Impl::wait_task(const TaskRef& ref, double timeout) {
     wait_until([&] { return graph.ended(ref); }, deadline_after(timeout),
                fmt::format("task {}", ref.id));
   }
+  end_left();
   if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
 }
 
@@ -243,7 +272,10 @@ Engine EngineAccess::make(WrappedOptions options) {
 
 Engine::~Engine() {
   // Its threads didn't come along to a child after fork(): nothing can be ended properly there.
-  if (impl_->owner != process_id()) static_cast<void>(impl_.release());
+  if (impl_->owner == process_id())
+    impl_->end();
+  else
+    static_cast<void>(impl_.release());
 }
 
 /// The parts, for a caller in the process that made them.
@@ -292,32 +324,38 @@ bool Engine::done(const Future& task) const { return impl_->graph.ended({task.ta
 void Engine::final(Data data) {
   Impl& impl = checked();
   impl.reductions->end(*data.datum_, current_task(impl.graph));
+  impl.renaming->bring_home(*data.datum_);
   impl.recorder.final(*data.datum_);
   impl.executor->final(*data.datum_);
 }
 
 std::vector<bool> Engine::valid(std::span<const Data> data, SpaceId space) const {
+  Impl& impl = checked();
   std::vector<Datum*> all(data.size());
-  std::ranges::transform(data, all.begin(), [](const Data& each) { return each.datum_; });
-  return checked().executor->valid(all, space);
+  std::ranges::transform(data, all.begin(), [&](const Data& each) {
+    return each.datum_ ? &impl.renaming->current(*each.datum_) : nullptr;
+  });
+  return impl.executor->valid(all, space);
 }
 
-DeviceId Engine::device_of(const void* memory) const { return checked().executor->holder(memory); }
+DeviceId Engine::device_of(const void* memory) const {
+  return checked().executor->devices().holder(memory);
+}
 
 void Engine::synchronize(DeviceId device, std::uintptr_t stream) const {
   const Impl& impl = checked();
   if (device >= impl.machine.devices.size())
     fail(Errc::invalid_argument, fmt::format("synchronize(): device {}; the engine's are 0 to {}",
                                              device, impl.machine.devices.size() - 1));
-  impl.executor->synchronize(device, stream);
+  impl.executor->devices().synchronize(device, stream);
 }
 
 bool EngineAccess::pin(Engine& engine, std::byte* memory, std::size_t bytes) {
-  return engine.checked().executor->pin(memory, bytes);
+  return engine.checked().executor->devices().pin(memory, bytes);
 }
 
 void EngineAccess::unpin(Engine& engine, std::byte* memory, std::size_t bytes) noexcept {
-  engine.impl_->executor->unpin(memory, bytes);
+  engine.impl_->executor->devices().unpin(memory, bytes);
 }
 
 void Engine::evict(Data data) { checked().executor->evict(*data.datum_); }
@@ -343,6 +381,7 @@ Counters Engine::counters() const {
   counters.ended -= impl.ended_before.load();
   counters.submitted = impl.graph.submitted() - impl.submitted_before.load();
   counters.failed = impl.failures.count() - impl.failed_before.load();
+  counters.renaming = impl_->renaming->counters();
   const Nanoseconds first = impl.first_submission.load();
   if (counters.elapsed == 0 && first >= 0) {
     const Nanoseconds last = impl.recorder.last_end();
@@ -354,6 +393,7 @@ Counters Engine::counters() const {
 void Engine::reset_counters() {
   Impl& impl = checked();
   impl.executor->reset_counters();
+  impl.renaming->reset_counters();
   impl.submitted_before = impl.graph.submitted();
   impl.ended_before = impl.executor->ended();
   impl.failed_before = impl.failures.count();

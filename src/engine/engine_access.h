@@ -97,6 +97,14 @@ class EngineAccess {
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,
                        std::span<const std::byte> params, const SubmitOptions& options,
                        TaskGroup* group, std::shared_ptr<void> held = {});
+  /// Whether this thread may wait until tasks of the engine end that are none of its own task's.
+  /// False in bodies whose thread these may need (occupied.h). A body that blocks doesn't count in
+  /// EngineOptions::blocking_threads from now on.
+  static bool may_await(const Engine& engine);
+  /// The number of the task whose body this thread runs; 0 outside of the engine's.
+  static std::uint64_t running(const Engine& engine) noexcept;
+  /// Calls this once no task is left, outside of bodies (let_go.h).
+  static void leave(Engine& engine, std::function<void()> end);
   /// Calls what submits tasks that are none of the task's whose body this thread runs.
   static void apart(Engine& engine, const std::function<void()>& call);
   /// Submits tasks that start together, so that their variants may wait for each other: none is

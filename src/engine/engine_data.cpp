@@ -16,6 +16,31 @@
 #include "engine/engine_impl.h"
 
 namespace quadriga {
+namespace {
+
+/// Errors: invalid_argument unless there can be memory of these sizes at the home.
+void check_memory_of(const NewDatum& given) {
+  if (given.rows < 0 || given.cols < 0)
+    fail(Errc::invalid_argument,
+         fmt::format("a tile of {} x {}: sizes must not be negative", given.rows, given.cols));
+  if (given.ld < given.rows)
+    fail(Errc::invalid_argument,
+         fmt::format("leading dimension {} is less than the {} rows", given.ld, given.rows));
+  if (given.rows == 0 || given.cols == 0) return;
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 60;
+  const auto rows = static_cast<std::uint64_t>(given.rows);
+  const auto cols = static_cast<std::uint64_t>(given.cols);
+  const auto ld = static_cast<std::uint64_t>(given.ld);
+  const std::uint64_t most = most_bytes / size_of(given.dtype);
+  const std::uint64_t after = ~reinterpret_cast<std::uintptr_t>(given.home);
+  if (cols > most / ld || ((cols - 1) * ld + rows) * size_of(given.dtype) - 1 > after)
+    fail(Errc::invalid_argument,
+         fmt::format("a tile of {} x {} with leading dimension {} takes more bytes than any memory "
+                     "has at its address",
+                     rows, cols, ld));
+}
+
+}  // namespace
 
 Datum& Engine::Impl::take_datum() {
   Datum* datum = free_data;
@@ -56,10 +81,7 @@ Datum& Engine::Impl::make(const NewDatum& given) {
 
 /// Found under the submission lock by tasks of its aliases; known to the executor before.
 Datum& Engine::Impl::add(const NewDatum& given) {
-  require(given.rows >= 0 && given.cols >= 0,
-          fmt::format("a tile of {} x {}: sizes must not be negative", given.rows, given.cols));
-  require(given.ld >= given.rows,
-          fmt::format("leading dimension {} is less than the {} rows", given.ld, given.rows));
+  check_memory_of(given);
   const bool is_shared = given.home && given.rows > 0 && given.cols > 0 && !given.is_private;
   std::unique_lock lock(data_mutex);
   if (!is_shared) {
@@ -81,6 +103,7 @@ Datum& Engine::Impl::add(const NewDatum& given) {
   sharing->overlapping(region_of(datum), others);
   for (Datum* const other : others) reductions->end(*other, current_task(graph));
   sharing->add(datum);
+  for (Datum* const other : others) renaming->bring_home(*other);
   return datum;
 }
 
@@ -112,7 +135,7 @@ Data EngineAccess::add(Engine& engine, DeviceId device, const View& view, DataOp
             "data() needs the address of its home; temporary() makes a tile without a home");
     return Data(&impl.add(datum));
   }
-  const DeviceId holder = impl.executor->holder(view.data);
+  const DeviceId holder = impl.executor->devices().holder(view.data);
   const auto name_of = [&](DeviceId id) {
     return id == no_device ? std::string("the host") : devices[id].name;
   };
@@ -152,7 +175,9 @@ void Engine::Impl::remove(std::span<const Data> given, bool discard) {
   }
   for (Datum* const datum : touched) {
     reductions->end(*datum, current_task(graph));
+    if (!discard) renaming->bring_home(*datum);
     graph.collect(*datum, tasks);
+    renaming->collect(*datum, tasks);
   }
   wait_ended(tasks, never);
   if (!discard) bring_home(touched, never);
@@ -232,8 +257,10 @@ void Engine::Impl::unpin(std::span<Datum* const> given) {
   forget(leaving);
 }
 
-/// Aliases may have followed them once more meanwhile.
+/// Aliases may have followed them once more meanwhile, and a wait() have sent content home; from
+/// the first statement on none does.
 void Engine::Impl::forget(std::span<Datum* const> leaving) {
+  renaming->forget(leaving);
   for (Datum* const datum : leaving) {
     if (datum->is_private) continue;
     const auto try_remove = [&] {
@@ -246,6 +273,7 @@ void Engine::Impl::forget(std::span<Datum* const> leaving) {
       wait_ended(tasks, never);
     }
   }
+  renaming->trim();
   std::vector<Datum*> partials;
   std::vector<std::shared_ptr<Reduction>> kept;
   for (Datum* const datum : leaving) reductions->collect(*datum, partials, kept);

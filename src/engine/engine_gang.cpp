@@ -68,7 +68,7 @@ std::vector<Future> EngineAccess::submit_together(Engine& engine, std::span<cons
     for (const GangTask& task : tasks) {
       SubmitOptions options;
       options.device = task.device;
-      prepared.push_back(&impl.prepare(*task.codelet, task.operands, task.params, options, gang,
+      prepared.push_back(&impl.prepare(*task.codelet, task.operands, task.params, options, &gang,
                                        !prepared.empty()));
     }
   } catch (...) {

@@ -17,6 +17,7 @@ void EngineAccess::wait(Engine& engine, TaskGroup& group, std::span<const Data> 
   std::vector<Datum*> written;
   for (const Data& each : data)
     if (each) written.push_back(datum(each));
+  if (impl.options.renaming_bytes > 0) impl.bring_renamed_home(written, deadline);
   impl.bring_home(written, deadline);
   const bool lost = std::ranges::any_of(written, [](Datum* each) { return each->poisoned.load(); });
   if (!lost && !group.consequence) return;
@@ -89,7 +90,12 @@ void Engine::cancel() {
   impl.executor->wait(all_ended, never);
   impl.cancel_messages(false);
   impl.executor->cancel(false);
+  impl.renaming->keep_what_was_not_copied();
   impl.failures.take_first();
+}
+
+void EngineAccess::leave(Engine& engine, std::function<void()> end) {
+  engine.impl_->left.add(std::move(end));
 }
 
 void EngineAccess::cancel(Engine& engine, TaskGroup& group) {

@@ -123,6 +123,8 @@ std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseco
     hold->data = hold->asked;
     {
       std::lock_guard lock(graph.submission());
+      for (const HeldDatum& each : hold->asked)
+        if (!holds_already(mine, each)) renaming->bring_home_locked(*each.datum);
       if (begin_hold(*hold, mine, conflicts)) break;
     }
     try {
@@ -341,6 +343,7 @@ bool Engine::Impl::are_home(std::span<Datum* const> all) {
     std::lock_guard lock(graph.submission());
     for (Datum* const each : all) graph.collect(*each, Access::read, writers);
     if (!writers.empty()) return false;
+    if (std::ranges::any_of(all, [](const Datum* each) { return each->renamed; })) return false;
     const auto is_known = [](Datum* each) { return each->versions == each->versions_at_home; };
     if (on_host || std::ranges::all_of(all, is_known)) return true;
   }
@@ -371,7 +374,7 @@ void EngineAccess::bring_all_home(Engine& engine) {
 }
 
 bool EngineAccess::is_lost(const Engine& engine, DeviceId device) {
-  return engine.checked().executor->is_lost(device);
+  return engine.checked().executor->devices().is_lost(device);
 }
 
 HostAccess& HostAccess::operator=(HostAccess&& other) noexcept {

@@ -13,9 +13,11 @@
 #include "engine/engine_access.h"
 #include "engine/executor.h"
 #include "engine/hold.h"
+#include "engine/let_go.h"
 #include "engine/message_tasks.h"
 #include "engine/recorder.h"
 #include "engine/reductions.h"
+#include "engine/renaming.h"
 #include "engine/sharing.h"
 #include "graph/failures.h"
 #include "graph/graph.h"
@@ -39,18 +41,24 @@ struct NewDatum {
 struct Engine::Impl {
   Impl(EngineOptions given, const BackendWrap& wrap_backend);
   ~Impl();
+  /// Cancels what has not started and waits for the rest; before the engine goes.
+  void end() noexcept;
 
-  /// `is_another`: the submitter has slots that it can't use without this one.
-  Task& acquire_slot(bool is_another = false);
+  Task* slot(bool beyond);
+  /// Once the window has room. `is_another`: the submitter has slots that it can't use without this
+  /// one.
+  Task& await_slot(bool is_another);
   // A submission: what prepare() returns is dropped, or entered and then linked, under the
   // submission lock.
   Task& prepare(const Codelet& codelet, std::span<const Operand> operands,
                 std::span<const std::byte> params, const SubmitOptions& given,
-                const std::shared_ptr<Gang>& gang = nullptr, bool is_another = false);
+                const std::shared_ptr<Gang>* gang = nullptr, bool is_another = false);
   void drop(Task& prepared);
   void enter(Task& prepared, TaskGroup* group);
   /// How many it follows, for Graph::unguard().
   std::uint64_t link(Task& prepared);
+  /// Enters and links a task by itself.
+  Future start(Task& prepared, TaskGroup* group);
   void fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
             std::span<const std::byte> params, const SubmitOptions& options);
   static void check_detached(const Codelet& codelet);
@@ -94,8 +102,11 @@ struct Engine::Impl {
   void wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
                   const std::string& what);
   void bring_home(std::span<Datum* const> written, Nanoseconds deadline);
+  void bring_renamed_home(std::span<Datum* const> written, Nanoseconds deadline);
   Nanoseconds deadline_after(double timeout) const;
   [[noreturn]] void fail_late(const std::string& what) const;
+  /// After a wait: ends what bodies have left, if no task is left.
+  void end_left();
   /// Null until a task was a message. Any thread.
   MessageTasks* known_messages();
   /// While on, no message of a task goes on.
@@ -112,6 +123,7 @@ struct Engine::Impl {
   std::unique_ptr<Executor> executor;
   std::optional<Reductions> reductions;
   std::optional<Sharing> sharing;
+  std::optional<Renaming> renaming;
   bool on_host = false;
   std::atomic<bool> refuses{false};  ///< Tasks, for the engine is about to end.
 
@@ -123,6 +135,8 @@ struct Engine::Impl {
   std::atomic<std::size_t> held{0};  ///< How many there are; read without the lock.
 
   std::unique_ptr<MessageTasks> messages;  ///< Null until a task is a message.
+
+  Left left;  ///< By bodies.
 
   std::atomic<Nanoseconds> first_submission{-1};
   // At the last reset_counters().
@@ -137,5 +151,26 @@ std::unique_ptr<Executor> make_driver(Graph& graph, Failures& failures, Recorder
                                       const Machine& machine, const Machine& truth,
                                       const EngineOptions& options,
                                       const BackendWrap& wrap_backend);
+
+// Each submission calls these two.
+
+inline void Engine::Impl::enter(Task& task, TaskGroup* group) {
+  if (first_submission.load(std::memory_order_relaxed) < 0) [[unlikely]]
+    first_submission.store(executor->now(), std::memory_order_relaxed);
+  task.group = group;
+  if (group) group->task_submitted();
+  if (Task* const around = task.parent()) around->children.fetch_add(1, std::memory_order_relaxed);
+}
+
+inline std::uint64_t Engine::Impl::link(Task& task) {
+  renaming->before(task);
+  reductions->before(task);
+  sharing->before(task);
+  const std::uint64_t predecessors = graph.link(task);
+  executor->submitted(task);
+  if (recorder.tracing()) [[unlikely]]
+    recorder.submitted(task, executor->now());
+  return predecessors;
+}
 
 }  // namespace quadriga

@@ -12,11 +12,18 @@
 #include "engine/bodies.h"
 #include "engine/engine_access.h"
 #include "engine/engine_impl.h"
+#include "engine/occupied.h"
 #include "graph/pulled.h"
 
 namespace quadriga {
 
-Task& Engine::Impl::acquire_slot(bool is_another) {
+/// A slot, if the window has room.
+inline Task* Engine::Impl::slot(bool beyond) {
+  require(!refuses.load(std::memory_order_seq_cst), "this engine is closed");
+  return graph.allocate(beyond);
+}
+
+Task& Engine::Impl::await_slot(bool is_another) {
   // Tries without success, and the time that they may take: on a busy machine a yield takes long.
   // Then a share of the time waited so far is slept at a time.
   constexpr int most = 100;
@@ -29,8 +36,7 @@ Task& Engine::Impl::acquire_slot(bool is_another) {
     // A task that submits tasks may not wait for a window that it fills itself.
     // On a device it can't run others meanwhile either.
     const bool beyond = is_another || (current_task(graph) && (!on_host || fruitless > most));
-    require(!refuses.load(std::memory_order_seq_cst), "this engine is closed");
-    if (Task* const task = graph.allocate(beyond)) return *task;
+    if (Task* const task = slot(beyond)) return *task;
     // Those that fill the window may wait for this thread's own access.
     if (has_access(acting_thread())) return *graph.allocate(true);
     if (executor->help()) {
@@ -117,8 +123,9 @@ void Engine::Impl::check_after(const Task* parent, std::span<const Future> after
   }
 }
 
-void Engine::Impl::fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
-                        std::span<const std::byte> params, const SubmitOptions& given) {
+inline void Engine::Impl::fill(Task& task, const Codelet& codelet,
+                               std::span<const Operand> operands, std::span<const std::byte> params,
+                               const SubmitOptions& given) {
   Task* const parent = current_task(graph);
   task.codelet = &codelet;
   task.priority = given.priority;
@@ -160,6 +167,11 @@ void EngineAccess::refuse(Engine& engine, bool on) noexcept {
   engine.impl_->refuses.store(on, std::memory_order_seq_cst);
 }
 
+std::uint64_t EngineAccess::running(const Engine& engine) noexcept {
+  const Task* const task = task_around(engine.impl_->graph);
+  return task ? task->id.load(std::memory_order_relaxed) : 0;
+}
+
 void EngineAccess::apart(Engine& engine, const std::function<void()>& call) {
   const RunningTask none(engine.checked().graph, nullptr);
   call();
@@ -174,13 +186,14 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
          fmt::format("the owner of a task of codelet '{}' is {}, which is reserved; expected a "
                      "device, or no_device",
                      codelet.name, options.owner));
-  return EngineAccess::submit(*this, codelet, operands, params, options, nullptr);
+  Impl& impl = checked();
+  return impl.start(impl.prepare(codelet, operands, params, options), nullptr);
 }
 
 // Checks what is submitted, and fills a slot with it.
 Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> operands,
                             std::span<const std::byte> params, const SubmitOptions& given,
-                            const std::shared_ptr<Gang>& gang, bool is_another) {
+                            const std::shared_ptr<Gang>* gang, bool is_another) {
   check_operands(codelet, operands);
   if (given.sequence && EngineAccess::datum(given.sequence)->engine != this)
     fail(Errc::invalid_argument,
@@ -193,15 +206,17 @@ Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> ope
   const Task* const parent = current_task(graph);
   if (parent && !parent->codelet->submits)
     fail(Errc::invalid_argument,
-         fmt::format("codelet '{}' submits tasks and has to say so: set `submits`",
+         fmt::format("codelet '{}' submits tasks and has to say so: set `submits`; a stage of a "
+                     "pipeline can't, and uses another engine",
                      parent->codelet->name));
   if (!given.after.empty()) [[unlikely]]
     check_after(parent, given.after);
-  Task& task = acquire_slot(is_another);
+  Task* const free = slot(is_another);
+  Task& task = free ? *free : await_slot(is_another);
   fill(task, codelet, operands, params, given);
   if (gang) {
     task.has_extra = true;
-    task.extra.gang = gang;
+    task.extra.gang = *gang;
   }
   try {
     executor->check(task);
@@ -218,22 +233,16 @@ void Engine::Impl::drop(Task& prepared) {
   graph.flush(unused_slots);
 }
 
-void Engine::Impl::enter(Task& task, TaskGroup* group) {
-  if (first_submission.load(std::memory_order_relaxed) < 0)
-    first_submission.store(executor->now(), std::memory_order_relaxed);
-  task.group = group;
-  if (group) group->task_submitted();
-  if (Task* const around = task.parent()) around->children.fetch_add(1, std::memory_order_relaxed);
-}
-
-std::uint64_t Engine::Impl::link(Task& task) {
-  reductions->before(task);
-  sharing->before(task);
-  const std::uint64_t predecessors = graph.link(task);
-  executor->submitted(task);
-  if (recorder.tracing()) [[unlikely]]
-    recorder.submitted(task, executor->now());
-  return predecessors;
+Future Engine::Impl::start(Task& task, TaskGroup* group) {
+  enter(task, group);
+  std::uint64_t predecessors = 0;
+  {
+    std::lock_guard lock(graph.submission());
+    predecessors = link(task);
+  }
+  const Future future(&task, task.id.load(std::memory_order_relaxed));
+  if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0) executor->ready(task, future.id());
+  return future;
 }
 
 Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
@@ -246,16 +255,7 @@ Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
     task.has_extra = true;
     task.extra.held = std::move(held);
   }
-  impl.enter(task, group);
-  std::uint64_t predecessors = 0;
-  {
-    std::lock_guard lock(impl.graph.submission());
-    predecessors = impl.link(task);
-  }
-  const Future future(&task, task.id.load(std::memory_order_relaxed));
-  if ((Graph::unguard(task, predecessors) & 0xffffffff) == 0)
-    impl.executor->ready(task, future.id());
-  return future;
+  return impl.start(task, group);
 }
 
 }  // namespace quadriga

@@ -9,10 +9,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <thread>
 
-#include "device/backend.h"
-#include "graph/spin_lock.h"
+#include "engine/brief_search.h"
 
 namespace quadriga {
 
@@ -30,8 +28,7 @@ class EventCount {
         searching_.load(std::memory_order_relaxed) == 0)
       wake_one();
   }
-  /// Looks for work for some microseconds, awake: sleeping and waking cost as many. True if there
-  /// is some.
+  /// Looks for work for some microseconds, awake. True if there is some.
   template <class Work, class Clock>
   bool search(Work&& is_there, Clock&& now);
   /// Sleeps until work is added, or stop().
@@ -60,25 +57,8 @@ class EventCount {
 
 template <class Work, class Clock>
 bool EventCount::search(Work&& is_there, Clock&& now) {
-  constexpr int pauses = 100;
-  constexpr int yields = 60;
-  // A yield that takes longer than waking gave the core to other programs, and the next would too.
-  constexpr Nanoseconds longest = 200'000;
   searching_.fetch_add(1, std::memory_order_seq_cst);
-  bool found = false;
-  Nanoseconds before = 0;
-  for (int spin = 0; spin < pauses + yields; ++spin) {
-    found = is_there();
-    if (found) break;
-    if (spin < pauses) {
-      pause_briefly();
-      continue;
-    }
-    const Nanoseconds begin = now();
-    if (before > 0 && begin - before > longest) break;
-    before = begin;
-    std::this_thread::yield();
-  }
+  const bool found = search_briefly(is_there, now);
   searching_.fetch_sub(1, std::memory_order_seq_cst);
   return found;
 }

@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "device/backend.h"
+#include "engine/device_services.h"
 #include "engine/hold.h"
 #include "graph/task.h"
 
@@ -39,6 +39,9 @@ class Executor {
   /// The promise of a detached task was kept, see promises.h; `error` null: it has ended well. Any
   /// thread, also while the body runs.
   virtual void kept(Task& task, std::uint64_t id, std::exception_ptr error) = 0;
+  /// What the engine's own copies between memory of the host do: a body that waits runs them, too.
+  /// Set before the first task; null: there are none.
+  const Codelet* copies = nullptr;
   /// Threads that are inside of kept(): they may still be there when the task's end is known, and
   /// the executor goes once there are none.
   std::atomic<int> keepers{0};
@@ -69,18 +72,8 @@ class Executor {
   virtual std::vector<bool> valid(std::span<Datum* const> data, SpaceId space) const = 0;
   /// Whether the newest content is at home, and isn't still to come by a copy.
   virtual bool has_come_home(const Datum& datum) const = 0;
-  /// Whether a device was set aside, as one that is lost. Any thread.
-  virtual bool is_lost(DeviceId device) const = 0;
-  /// Of the device's memory that tiles may fill; 0 if it has none of its own. Any thread.
-  virtual std::size_t memory_bytes(DeviceId device) const = 0;
-  /// Of the device's memory that is kept for libraries. Any thread.
-  virtual std::size_t reserve_bytes(DeviceId /*device*/) const { return 0; }
-  /// As Backend's. Any thread.
-  virtual DeviceId holder(const void* memory) const = 0;
-  virtual void synchronize(DeviceId device, std::uintptr_t stream) const = 0;
-  virtual std::unique_ptr<ForeignEvent> mark(DeviceId device, std::uintptr_t stream) const = 0;
-  virtual bool pin(std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
-  virtual void unpin(std::byte* /*memory*/, std::size_t /*bytes*/) noexcept {}
+  /// What else the devices do for a program. Any thread.
+  virtual DeviceServices& devices() noexcept = 0;
   virtual Nanoseconds now() const = 0;
   /// Tasks that have ended so far.
   virtual std::uint64_t ended() const = 0;

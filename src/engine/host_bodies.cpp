@@ -15,33 +15,43 @@ void HostBodies::fail(Task& task, std::exception_ptr error) {
   poison(task);
 }
 
-bool HostBodies::may_run(Task& task) {
-  if (executor_.cancelled() || task.cancelled())
-    fail(task, work_cancelled());
-  else if (failures_.any() && poisoned_operand(task))
-    fail(task, nullptr);
-  else if (lacks_content(task)) [[unlikely]]
-    fail(task, no_content());
-  else
-    return true;
+bool HostBodies::refuse(Task& task, std::exception_ptr error) {
+  fail(task, std::move(error));
   return false;
 }
 
+inline void HostBodies::call(Task& task, const Arguments& arguments) {
+  if (is_detached(*task.codelet)) [[unlikely]] {
+    task.children.fetch_add(1, std::memory_order_relaxed);
+    return run_detached(executor_, &blocking_, graph_, task, arguments);
+  }
+  const RunningTask running(graph_, &task);
+  run_body(graph_, task, task.codelet->cpu, arguments);
+}
+
 bool HostBodies::run(Task& task) {
-  if (!may_run(task)) return false;
+  if (executor_.cancelled() || task.cancelled()) [[unlikely]]
+    return refuse(task, work_cancelled());
+  const bool any_failed = failures_.any();
+  if (any_failed && poisoned_operand(task)) [[unlikely]]
+    return refuse(task, nullptr);
   constexpr int most = 8;
   View few[most];
   std::vector<View> many;
   View* views = few;
-  if (task.operand_count > most) {
+  if (task.operand_count > most) [[unlikely]] {
     many.resize(task.operand_count);
     views = many.data();
   }
+  bool lacks = false;
   for (int i = 0; i < task.operand_count; ++i) {
     const Datum& datum = *task.operands[i].datum;
     views[i] = {datum.home, datum.rows, datum.cols, datum.ld, datum.dtype};
+    lacks |= lacks_content(task.operands[i]);
   }
-  if (failures_.any())  // before the body: a child of the task may poison what it wrote
+  if (lacks) [[unlikely]]
+    return refuse(task, no_content());
+  if (any_failed) [[unlikely]]  // before the body: a child of the task may poison what it wrote
     for (OperandSlot& slot : task.slots())
       if (slot.access == Access::write) overwritten(*slot.datum);
   try {
@@ -50,15 +60,6 @@ bool HostBodies::run(Task& task) {
     fail(task, std::current_exception());
   }
   return true;
-}
-
-void HostBodies::call(Task& task, const Arguments& arguments) {
-  if (is_detached(*task.codelet)) [[unlikely]] {
-    task.children.fetch_add(1, std::memory_order_relaxed);
-    return run_detached(executor_, &blocking_, graph_, task, arguments);
-  }
-  const RunningTask running(graph_, &task);
-  run_body(graph_, task, task.codelet->cpu, arguments);
 }
 
 }  // namespace quadriga

@@ -38,7 +38,8 @@ class HostBodies {
   void fail(Task& task, std::exception_ptr error);
 
  private:
-  bool may_run(Task& task);
+  /// False.
+  bool refuse(Task& task, std::exception_ptr error);
   void call(Task& task, const Arguments& arguments);
 
   Executor& executor_;

@@ -151,15 +151,7 @@ void HostPool::idle(Worker& self) {
   queues_.sleep(has_fine);
 }
 
-Task* HostPool::run(Worker& self, Task& task) {
-  if (task.has_commute && !commuting_.take(task)) return nullptr;
-  execute(self, task);
-  if (task.has_commute)
-    for (Task* const blocked : commuting_.release(task)) push(self, *blocked);
-  return leave(task) ? finish(self, task) : nullptr;
-}
-
-void HostPool::execute(Worker& self, Task& task) {
+inline void HostPool::execute(Worker& self, Task& task) {
   const bool tracing = recorder_.tracing();
   if (self.tasks == 0 && !tracing) self.since = clock_now();
   const Nanoseconds begin = tracing ? now() : 0;
@@ -168,6 +160,14 @@ void HostPool::execute(Worker& self, Task& task) {
     recorder_.kernel(self.lane, task, begin, now());
   else
     ++self.tasks;
+}
+
+Task* HostPool::run(Worker& self, Task& task) {
+  if (task.has_commute && !commuting_.take(task)) return nullptr;
+  execute(self, task);
+  if (task.has_commute)
+    for (Task* const blocked : commuting_.release(task)) push(self, *blocked);
+  return leave(task) ? finish(self, task) : nullptr;
 }
 
 void HostPool::kept(Task& task, std::uint64_t, std::exception_ptr error) {

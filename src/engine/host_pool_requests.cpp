@@ -35,7 +35,7 @@ bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseco
     Task* task = self ? find(*self) : nullptr;
     if (!task) {
       std::this_thread::yield();
-    } else if (descends(*task)) {
+    } else if (descends(*task) || task->codelet == copies) {
       if (Task* const next = run(*self, *task)) push(*self, *next);
       graph_.flush(self->free);
     } else {

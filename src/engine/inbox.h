@@ -3,7 +3,8 @@
 // on its thread.
 //
 // Invariants
-//   1. mutex_ guards all members; nothing else happens while it is held.
+//   1. mutex_ guards all members but the atomic ones, by which the driver sees that there is
+//      nothing to take without a lock; nothing else happens while it is held.
 //   2. Each request is answered once: by the thread that took it, or by break_down(). After that
 //      none is accepted, so no thread waits for an answer that never comes.
 //   3. A request's work belongs to the thread that waits: it is called until its answer, or until
@@ -51,10 +52,10 @@ class DriverRequest {
  private:
   const std::function<bool()>& work_;  ///< The waiting thread's.
   bool withdrawn_ = false;
-  mutable std::mutex mutex_;  ///< Guards what follows.
+  mutable std::mutex mutex_;  ///< Guards the error, which is there once it is answered.
   mutable std::condition_variable changed_;
   std::exception_ptr error_;
-  bool answered_ = false;
+  std::atomic<bool> answered_{false};
 };
 
 class Inbox {
@@ -69,14 +70,14 @@ class Inbox {
   /// Keeps those that are to be tried again.
   void put_back(std::vector<std::shared_ptr<DriverRequest>> requests);
   bool empty();
-  bool has_messages();
+  bool has_messages() const noexcept { return has_messages_.load(std::memory_order_acquire); }
   /// Until there is a message, or so long.
   void wait_for(std::chrono::milliseconds a_while);
 
   /// Nobody takes anything any more: requests are answered with the error, now and later.
   void break_down(std::exception_ptr error);
   void rethrow_if_broken();
-  bool is_broken();
+  bool is_broken() const noexcept { return is_broken_.load(std::memory_order_acquire); }
 
  private:
   std::mutex mutex_;
@@ -85,6 +86,10 @@ class Inbox {
   std::vector<std::shared_ptr<DriverRequest>> requests_;
   std::size_t retried_ = 0;  ///< Of them, which are no news.
   std::exception_ptr broken_;
+  // Written under the mutex, for who looks often.
+  std::atomic<bool> is_broken_{false};
+  std::atomic<bool> has_messages_{false};
+  std::atomic<bool> has_requests_{false};
 };
 
 }  // namespace quadriga

@@ -5,6 +5,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/thread.h"
@@ -45,33 +46,46 @@ void Issuers::stop() noexcept {
 }
 
 void Issuers::take(Instructions& instructions) {
-  const std::span<const Instruction> pending = instructions.pending();
+  const std::span<Instruction> pending = instructions.pending();
   if (pending.empty()) return;
   if (is_broken_.load(std::memory_order_acquire)) rethrow_if_broken();
   if (issuers_.empty())
     for (const Instruction& instruction : pending) carry_out(instruction);
   else
-    hand_over(pending);
+    deal_out(pending);
   instructions.clear();
 }
 
-/// Instructions of one task go to one device, mostly: runs of them are handed over at once.
-void Issuers::hand_over(std::span<const Instruction> instructions) {
+/// Instructions of one task go to one device, mostly: runs of them are dealt out at once.
+void Issuers::deal_out(std::span<Instruction> instructions) {
+  constexpr std::size_t host_and_a_device = 2;
+  const bool keeps_back = issuers_.size() > host_and_a_device;
   while (!instructions.empty()) {
     const DeviceId device = device_of_stream_[instructions.front().stream];
     const auto other = std::ranges::find_if(instructions, [&](const Instruction& each) {
       return device_of_stream_[each.stream] != device;
     });
     Issuer& issuer = *issuers_[device];
-    bool wakes = false;
-    {
-      std::lock_guard lock(issuer.mutex);
-      issuer.queue.insert(issuer.queue.end(), instructions.begin(), other);
-      wakes = std::exchange(issuer.asleep, false);
-    }
-    if (wakes) issuer.changed.notify_one();
+    issuer.kept.insert(issuer.kept.end(), std::make_move_iterator(instructions.begin()),
+                       std::make_move_iterator(other));
+    if (!keeps_back || issuer.asleep.load(std::memory_order_relaxed)) hand_over(issuer);
     instructions = {other, instructions.end()};
   }
+}
+
+void Issuers::hand_over(Issuer& issuer) {
+  if (issuer.kept.empty()) return;
+  bool wakes = false;
+  {
+    std::lock_guard lock(issuer.mutex);
+    if (issuer.queue.empty())
+      issuer.queue.swap(issuer.kept);
+    else
+      std::ranges::move(issuer.kept, std::back_inserter(issuer.queue));
+    wakes = issuer.asleep.exchange(false);
+  }
+  if (wakes) issuer.changed.notify_one();
+  issuer.kept.clear();
 }
 
 void Issuers::loop(Issuer& issuer) {
@@ -146,6 +160,7 @@ void Issuers::rethrow_if_broken() {
 }
 
 std::size_t Issuers::next(std::span<Completion> out, Nanoseconds deadline) {
+  for (const std::unique_ptr<Issuer>& issuer : issuers_) hand_over(*issuer);
   const std::size_t count = backend_.next_completion(out, deadline);
   if (is_broken_.load(std::memory_order_acquire)) rethrow_if_broken();
   return count;

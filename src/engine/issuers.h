@@ -4,11 +4,16 @@
 //
 // Invariants
 //   1. Instructions arrive through take(), in the order of their numbers; each issuer carries out
-//      those of its device's streams in that order.
+//      those of its device's streams in that order. What an issuer that is awake needn't have at
+//      once is kept back until next(), so that it is handed over together: both of them would
+//      else spend their time on passing the queue to and fro. Not so for a single device, whose
+//      issuer has more to do than the driver.
 //   2. A wait for another device's operation is queued only once that operation is: `queued_` gives
 //      the progress of each stream's issuer. The operation waited for has a smaller number, so the
-//      issuer with the smallest number left never waits: there is no deadlock.
-//   3. Issuer::mutex guards its queue and flags; broken_mutex_ guards `broken_`.
+//      issuer with the smallest number left never waits for long: the driver, which may keep the
+//      operation back, waits for no issuer.
+//   3. Issuer::mutex guards its queue and `stopping`; `asleep` is written under it. `kept` is the
+//      driver's. broken_mutex_ guards `broken_`.
 //   4. take() and next() belong to one thread, the driver's. If the backend needs no threads, as
 //      under the virtual clock, take() carries out everything itself.
 #pragma once
@@ -39,7 +44,7 @@ class Issuers {
   /// Takes what is pending. Errors: what the backend throws, here or at the next call; nothing more
   /// is carried out then.
   void take(Instructions& instructions);
-  /// As Backend::next_completion().
+  /// As Backend::next_completion(), once all that was taken is handed over.
   std::size_t next(std::span<Completion> out, Nanoseconds deadline);
   /// Ends the threads; what they have not carried out is dropped.
   void stop() noexcept;
@@ -50,11 +55,13 @@ class Issuers {
     std::condition_variable changed;
     std::vector<Instruction> queue;
     bool stopping = false;
-    bool asleep = false;
+    std::atomic<bool> asleep{false};
+    std::vector<Instruction> kept;
     std::thread thread;
   };
   void loop(Issuer& issuer);
-  void hand_over(std::span<const Instruction> instructions);
+  void deal_out(std::span<Instruction> instructions);
+  static void hand_over(Issuer& issuer);
   void carry_out(const Instruction& instruction);
   void await_queued(Event event);
   void break_down(std::exception_ptr error) noexcept;

@@ -25,11 +25,10 @@ class OneMemory : public Executor {
     return std::vector<bool>(data.size(), space == host_space);
   }
   bool has_come_home(const Datum&) const final { return true; }
-  bool is_lost(DeviceId) const final { return false; }
-  std::size_t memory_bytes(DeviceId) const final { return 0; }
-  DeviceId holder(const void*) const final { return no_device; }
-  void synchronize(DeviceId, std::uintptr_t) const final {}
-  std::unique_ptr<ForeignEvent> mark(DeviceId, std::uintptr_t) const final { return nullptr; }
+  DeviceServices& devices() noexcept final { return services_; }
+
+ private:
+  HostServices services_;
 };
 
 }  // namespace quadriga

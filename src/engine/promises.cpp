@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <quadriga/error.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -71,12 +72,44 @@ BlockingThreads::~BlockingThreads() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+namespace {
+
+/// Which of them this thread is one of, and whether it has left its place.
+thread_local BlockingThreads* threads_here = nullptr;
+thread_local bool has_left = false;
+
+}  // namespace
+
+/// Guarded by mutex_.
+std::size_t BlockingThreads::places() const noexcept {
+  const std::size_t busy = threads_.size() - idle_;
+  return busy < most_ ? most_ - busy : 0;
+}
+
+/// For work, or a place, that has come. Guarded by mutex_.
+void BlockingThreads::call_thread() {
+  if (idle_ >= std::min(work_.size(), places())) return changed_.notify_one();
+  threads_.emplace_back([this] { loop(); });
+  ++idle_;
+}
+
+void BlockingThreads::leave_place() noexcept {
+  BlockingThreads* const self = threads_here;
+  if (!self || std::exchange(has_left, true)) return;
+  const std::lock_guard lock(self->mutex_);
+  ++self->most_;
+  try {
+    self->call_thread();
+  } catch (const std::system_error&) {
+    // As in run(): one of the threads comes to it.
+  }
+}
+
 void BlockingThreads::run(std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   work_.push_back(std::move(work));
-  if (idle_ >= work_.size() || threads_.size() >= most_) return changed_.notify_one();
   try {
-    threads_.emplace_back([this] { loop(); });
+    call_thread();
   } catch (const std::system_error&) {
     if (!threads_.empty()) return;  // one of them comes to it
     work_.pop_back();
@@ -85,25 +118,28 @@ void BlockingThreads::run(std::function<void()> work) {
 }
 
 void BlockingThreads::loop() {
+  threads_here = this;
   std::unique_lock lock(mutex_);
   while (true) {
-    ++idle_;
-    changed_.wait(lock, [&] { return stopping_ || !work_.empty(); });
-    --idle_;
+    changed_.wait(lock, [&] { return stopping_ || (!work_.empty() && places() > 0); });
     if (work_.empty()) return;
+    --idle_;
     const std::function<void()> work = std::move(work_.front());
     work_.pop_front();
     lock.unlock();
     work();
     lock.lock();
+    if (std::exchange(has_left, false)) --most_;
+    ++idle_;
   }
 }
 
 namespace {
 
 /// Ends the task as its body does; one that detaches ends it itself, unless it throws.
-void run_to_the_end(Graph& graph, Task& task, const Arguments& arguments, const Promise& promise) {
-  const RunningTask running(graph, &task);
+void run_to_the_end(Graph& graph, Task& task, const Arguments& arguments, const Promise& promise,
+                    bool has_own_thread) {
+  const RunningTask running(graph, &task, !has_own_thread);
   const bool detaches = task.codelet->detaches;
   try {
     run_body(graph, task, task.codelet->cpu, arguments);
@@ -123,13 +159,13 @@ void run_detached(Executor& executor, BlockingThreads* threads, Graph& graph, Ta
     return given;
   };
   if (!task.codelet->blocks || !threads)
-    return run_to_the_end(graph, task, with_promise(arguments, promise), promise);
+    return run_to_the_end(graph, task, with_promise(arguments, promise), promise, false);
   try {
     const std::vector<View> operands(arguments.operands.begin(), arguments.operands.end());
     threads->run([=, &graph, &task] {
       Arguments given = with_promise(arguments, promise);
       given.operands = operands;
-      run_to_the_end(graph, task, given, promise);
+      run_to_the_end(graph, task, given, promise, true);
     });
   } catch (...) {
     promise.set_exception(std::current_exception());

@@ -7,9 +7,10 @@
 //      operands and its engine live on, so an open promise may refer to them.
 //   2. `open_` of a promise's state is guarded by its lock, which is held while the executor is
 //      told.
-//   3. BlockingThreads: `idle_` counts threads that wait for work, guarded as `work_` is by mutex_;
-//      work that finds no idle thread starts one, up to the limit, so none waits for another's end
-//      before that many run.
+//   3. BlockingThreads: `idle_` counts threads without work, guarded as `work_` is by mutex_; the
+//      others are at most `most_`. Work that finds no idle thread starts one, up to that limit, so
+//      none waits for another's end before that many run. A thread whose work waits for other work
+//      doesn't count: `most_` is higher by one until that work has returned.
 #pragma once
 
 #include <quadriga/promise.h>
@@ -39,12 +40,18 @@ class BlockingThreads {
   /// Runs it on a thread of its own, in order of the calls if the limit is reached. `work` doesn't
   /// throw. Errors: system_error if there is no thread and none can be started.
   void run(std::function<void()> work);
+  /// This thread's work is about to wait for other work: if the thread is one of these, it doesn't
+  /// count in their limit until its work has returned.
+  static void leave_place() noexcept;
 
  private:
   void loop();
+  /// How many threads may begin with work now.
+  std::size_t places() const noexcept;
+  void call_thread();
 
-  const std::size_t most_;
   std::mutex mutex_;  ///< Guards the members below.
+  std::size_t most_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> work_;
   std::size_t idle_ = 0;

@@ -32,7 +32,14 @@ std::uint64_t Counters::host_bytes() const noexcept {
 }
 
 Recorder::Recorder(const Machine& machine, bool tracing)
-    : machine_(machine), tracing_(tracing), times_(machine.devices.size()) {}
+    : machine_(machine),
+      tracing_(tracing),
+      device_of_space_(static_cast<std::size_t>(machine.spaces()), no_device),
+      times_(machine.devices.size()) {
+  for (std::size_t d = 0; d < machine.devices.size(); ++d)
+    if (const SpaceId space = machine.devices[d].space; space != host_space)
+      device_of_space_[space] = static_cast<DeviceId>(d);
+}
 
 int Recorder::add_lane(DeviceId device, StreamKind kind, std::string name) {
   auto& lane = *lanes_.emplace_back(std::make_unique<Lane>());
@@ -43,7 +50,6 @@ int Recorder::add_lane(DeviceId device, StreamKind kind, std::string name) {
 }
 
 void Recorder::log(Lane& lane, const Record& record) {
-  if (!tracing_) return;
   std::lock_guard lock(lane.lock);
   lane.records.push_back(record);
 }
@@ -55,10 +61,11 @@ void Recorder::kernel(int index, const Task& task, Nanoseconds begin, Nanosecond
   lane.busy.store(lane.busy.load(std::memory_order_relaxed) + (end - begin),
                   std::memory_order_relaxed);
   lane.last.store(end, std::memory_order_relaxed);
+  if (!tracing_) return;
   Record record;
   record.kind = Record::Kind::kernel;
   record.task = task.id;
-  if (tracing_) record.name = &*lane.names.insert(task.codelet->name).first;
+  record.name = &*lane.names.insert(task.codelet->name).first;
   record.expected = expected;
   record.begin = begin;
   record.end = end;
@@ -107,12 +114,13 @@ void Recorder::copy(int index, Reason reason, TileId tile, SpaceId from, SpaceId
     std::lock_guard lock(lane.lock);
     add_link(lane.links, {from, to, bytes, 1});
   }
-  for (std::size_t d = 0; d < machine_.devices.size(); ++d) {
-    const SpaceId space = machine_.devices[d].space;
-    if (space == host_space || (space != from && space != to)) continue;
-    times_[d].copying.add(begin, end);
-    times_[d].either.add(begin, end);
+  for (const SpaceId space : {from, to}) {
+    const DeviceId device = device_of_space_[space];
+    if (device == no_device) continue;
+    times_[device].copying.add(begin, end);
+    times_[device].either.add(begin, end);
   }
+  if (!tracing_) return;
   Record record;
   record.kind = Record::Kind::copy;
   record.detail = static_cast<std::uint8_t>(reason);
@@ -129,6 +137,7 @@ void Recorder::mark(int index, Mark mark, TileId tile, std::uint64_t task, Nanos
   Lane& lane = *lanes_[static_cast<std::size_t>(index)];
   auto& count = lane.marks[static_cast<std::size_t>(mark)];
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (!tracing_) return;
   Record record;
   record.detail = static_cast<std::uint8_t>(mark);
   record.tile = tile;

@@ -198,6 +198,7 @@ class Recorder {
 
   const Machine& machine_;
   bool tracing_;
+  std::vector<DeviceId> device_of_space_;  ///< No_device: the host's.
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<DeviceTime> times_;  ///< By device; fed by the driver's thread only.
   mutable SpinLock told_;          ///< Guards the members below.

@@ -70,7 +70,7 @@ Json counters_json(const Machine& machine, const Counters& counters) {
 }
 
 /// The graph of the tasks that ran, and how long each took.
-struct TaskGraph {
+struct TraceGraph {
   struct Node {
     std::string_view name;
     DeviceId device = no_device;
@@ -82,8 +82,8 @@ struct TaskGraph {
   std::map<std::uint64_t, Node> nodes;
   const std::vector<Submission> submissions;
 
-  TaskGraph(const Recorder& recorder,
-            const std::vector<std::pair<std::uint64_t, std::uint64_t>>& edges)
+  TraceGraph(const Recorder& recorder,
+             const std::vector<std::pair<std::uint64_t, std::uint64_t>>& edges)
       : submissions(recorder.submissions()) {
     recorder.for_each_kernel([&](DeviceId device, const Record& record) {
       Node& node = nodes[record.task];
@@ -322,7 +322,7 @@ std::string Engine::trace_json() const {
   const auto [first, last] = impl.recorder.extent();
   const Nanoseconds submitted = impl.first_submission.load();
   const Nanoseconds origin = std::min(first, submitted >= 0 ? submitted : first);
-  TaskGraph graph(impl.recorder, impl.graph.edges());
+  TraceGraph graph(impl.recorder, impl.graph.edges());
   const double work = shared_work(impl.machine, now);
   const double path = seconds_of(graph.longest_path());
   const auto [link_seconds, link] = busiest_link(impl.machine, now);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/brief_search.h"
 
 namespace quadriga {
 
@@ -29,6 +30,7 @@ class Counted {
 bool Waiters::sleep_until(const std::function<bool()>& condition, Nanoseconds deadline) {
   constexpr Nanoseconds longest_pause = 1'000'000;
   Nanoseconds pause = 50'000;
+  if (now_() < deadline && search_briefly(condition, now_)) return true;
   const Counted counted(count_);
   std::unique_lock lock(mutex_);
   while (true) {

@@ -4,8 +4,9 @@
 //
 // Invariants
 //   1. mutex_ guards `signals_` and `notices_`; it isn't held while a condition is checked.
-//   2. A waiter reads `signals_` before it checks its condition, so no signal is missed; conditions
-//      without a signal are polled.
+//   2. A waiter looks for some microseconds before it sleeps; then nobody signals for its sake. It
+//      reads `signals_` before it checks its condition, so no signal is missed; conditions without
+//      a signal are polled.
 #pragma once
 
 #include <atomic>

@@ -215,11 +215,14 @@ void Graph::access(History& history, Task& task, OperandSlot& slot, Counts& coun
 }
 
 /// In the domain of the parent's children, or of the tasks without one.
-History& Graph::history_of(Datum& datum, Task* parent) {
-  if (!parent) return datum.history;
-  parent->has_extra = true;
-  if (!parent->extra.domain) parent->extra.domain = std::make_unique<Domain>();
-  return parent->extra.domain->histories[&datum];
+inline History& Graph::history_of(Datum& datum, Task* parent) {
+  return parent ? history_inside(datum, *parent) : datum.history;
+}
+
+History& Graph::history_inside(Datum& datum, Task& parent) {
+  parent.has_extra = true;
+  if (!parent.extra.domain) parent.extra.domain = std::make_unique<Domain>();
+  return parent.extra.domain->histories[&datum];
 }
 
 /// An access to a datum is one to all whose memory overlaps its own, of which nothing is known but
@@ -234,6 +237,17 @@ void Graph::access_aliases(Task& task, OperandSlot& slot, Counts& counts) {
   slot.access = given;
 }
 
+/// Those it follows were submitted long ago: all are fetched before the first is looked at.
+inline void Graph::fetch_predecessors(Task& task) {
+  for (const OperandSlot& slot : task.slots()) __builtin_prefetch(&slot.datum->history);
+  for (const OperandSlot& slot : task.slots()) {
+    const History& history = slot.datum->history;
+    if (history.writer.task) __builtin_prefetch(history.writer.task, 1);
+    if (!writes(slot.access)) continue;
+    for (int i = 0; i < history.count; ++i) __builtin_prefetch(history.readers[i].task, 1);
+  }
+}
+
 std::uint64_t Graph::link(Task& task) {
   const std::uint64_t id = next_id_.load(std::memory_order_relaxed);
   next_id_.store(id + 1, std::memory_order_release);
@@ -242,14 +256,8 @@ std::uint64_t Graph::link(Task& task) {
   task.pending.store(guard, std::memory_order_relaxed);
   task.behind_hold.store(false, std::memory_order_relaxed);
   task.successors.store(0, std::memory_order_release);
-  // Those it follows were submitted long ago: all are fetched before the first is looked at.
-  for (const OperandSlot& slot : task.slots()) __builtin_prefetch(&slot.datum->history);
-  for (const OperandSlot& slot : task.slots()) {
-    const History& history = slot.datum->history;
-    if (history.writer.task) __builtin_prefetch(history.writer.task, 1);
-    for (int i = 0; writes(slot.access) && i < history.count; ++i)
-      __builtin_prefetch(history.readers[i].task, 1);
-  }
+  if (task.operand_count > 1) fetch_predecessors(task);
+  Task* const parent = task.parent();
   Counts counts;
   for (OperandSlot& slot : task.slots()) {
     slot.edge = {};
@@ -262,7 +270,7 @@ std::uint64_t Graph::link(Task& task) {
       if (!datum.written) datum.written = true;
     }
     if (!datum.touched) datum.touched = true;
-    access(history_of(datum, task.parent()), task, slot, counts);
+    access(history_of(datum, parent), task, slot, counts);
     if (datum.aliased) [[unlikely]]
       access_aliases(task, slot, counts);
   }
@@ -296,11 +304,6 @@ void Graph::link_hold(Task& task) {
     slot.edge = {};
     access(slot.datum->history, task, slot, counts);
   }
-}
-
-std::uint64_t Graph::unguard(Task& task, std::uint64_t predecessors) noexcept {
-  const std::uint64_t change = guard - predecessors;
-  return task.pending.fetch_sub(change, std::memory_order_acq_rel) - change;
 }
 
 std::vector<std::pair<std::uint64_t, std::uint64_t>> Graph::edges() {

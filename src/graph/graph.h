@@ -61,7 +61,14 @@ class Graph {
   /// One has ended, by end_alone() or ended().
   void hold_ended() noexcept { open_holds_.fetch_sub(1, std::memory_order_release); }
   /// Lets the task become ready. Returns its pending predecessors (see Task::pending).
-  static std::uint64_t unguard(Task& task, std::uint64_t predecessors) noexcept;
+  static std::uint64_t unguard(Task& task, std::uint64_t predecessors) noexcept {
+    if (predecessors == 0) {  // nobody else changes what it counts
+      task.pending.store(0, std::memory_order_release);
+      return 0;
+    }
+    const std::uint64_t change = guard - predecessors;
+    return task.pending.fetch_sub(change, std::memory_order_acq_rel) - change;
+  }
 
   /// The task is issued on a device: its successors lose a predecessor that isn't issued. Calls
   /// ready(Task&) for each that thereby has none; returns the edges, for ended().
@@ -113,7 +120,9 @@ class Graph {
   void follow_all(History& history, bool before, Task& task, OperandSlot& slot, Counts& counts);
   void access(History& history, Task& task, OperandSlot& slot, Counts& counts);
   static History& history_of(Datum& datum, Task* parent);
+  static History& history_inside(Datum& datum, Task& parent);
   void access_aliases(Task& task, OperandSlot& slot, Counts& counts);
+  static void fetch_predecessors(Task& task);
   void link_without_data(Task& task, Counts& counts);
   void join_group(History& history, Task& task, OperandSlot& slot, Counts& counts);
   static void remember(History& history, TaskRef reader);

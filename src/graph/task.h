@@ -78,7 +78,7 @@ class CopyWatch {
 
 /// A registered tile.
 struct Datum {
-  // What it is; written before it is shared.
+  // What it is; written before it is shared. Tasks on the host need no more than this line.
   std::byte* home = nullptr;
   SpaceId home_space = host_space;  ///< Where `home` is.
   std::int64_t rows = 0;
@@ -86,8 +86,12 @@ struct Datum {
   std::int64_t ld = 0;
   DType dtype = DType::bytes;
   bool keep = false;
-  bool is_private = false;     ///< The library's own: neither found by its memory nor an alias.
-  CopyWatch* watch = nullptr;  ///< Outlives it; null: nobody.
+  bool is_private = false;  ///< The library's own: neither found by its memory nor an alias.
+  const void* engine = nullptr;
+  /// The host's buffer of a tile without a home; the executor's to free.
+  std::byte* buffer = nullptr;
+
+  CopyWatch* watch = nullptr;               ///< Outlives it; null: nobody.
   std::atomic<bool> poisoned{false};        ///< A failed task should have written it.
   std::atomic<std::uint64_t> failed_by{0};  ///< Number of the last such task; 0: there was none.
   /// The last task that failed while it ran, of those that write it, and the epoch of its access
@@ -99,9 +103,6 @@ struct Datum {
   bool partial = false;  ///< A partial result of a reduction.
   bool filled = false;   ///< A partial result that isn't combined yet; the executor's.
   TileId tile = no_tile;
-  const void* engine = nullptr;
-  /// The host's buffer of a tile without a home; the executor's to free.
-  std::byte* buffer = nullptr;
   std::size_t width_bytes() const noexcept {
     return static_cast<std::size_t>(rows) * size_of(dtype);
   }
@@ -120,16 +121,17 @@ struct Datum {
   bool stale = false;             ///< An alias was written since its last access.
   bool dirty = false;             ///< Written since it was last brought home for an alias.
   std::atomic<bool> busy{false};  ///< Held by a running task in mode commute.
+  /// Replicas on devices outlive wait(). Written by registrations.
+  std::atomic<bool> resident{false};
+  std::uint32_t versions_at_home = 0;  ///< Of `versions`, what home held; the submission lock.
   Datum* next_free = nullptr;
   /// Every set of partial results for this data. Guarded by the submission lock.
   std::vector<std::shared_ptr<Reduction>> reductions;
-  std::vector<Datum*> aliases;         ///< Guarded by the submission lock.
-  TaskRef brought_home;                ///< The last task that did so for an alias; the same lock.
-  std::uint32_t versions_at_home = 0;  ///< Of `versions`, what home held; the same lock.
-  std::uint32_t holders = 0;           ///< Registrations not removed. Guarded by the engine.
-  std::uint32_t lenders = 0;           ///< Of these, those that asked for residency; as well.
-  /// Replicas on devices outlive wait(). Written by registrations.
-  std::atomic<bool> resident{false};
+  std::vector<Datum*> aliases;  ///< Guarded by the submission lock.
+  TaskRef brought_home;         ///< The last task that did so for an alias; the same lock.
+  Datum* renamed = nullptr;     ///< Whose content is newer, see renaming.h; the same lock.
+  std::uint32_t holders = 0;    ///< Registrations not removed. Guarded by the engine.
+  std::uint32_t lenders = 0;    ///< Of these, those that asked for residency; as well.
 };
 
 struct OperandSlot {
@@ -185,8 +187,9 @@ struct alignas(128) Task {
   bool has_params = false;
   std::atomic<bool> has_parent = false;  ///< Atomic, as parent_task: for who holds (Task*, id).
   bool has_extra = false;
-  std::atomic<bool> behind_hold{
-      false};  ///< It followed an access of the host's, or a task that did.
+  /// It followed an access of the host's, or a task that did.
+  std::atomic<bool> behind_hold{false};
+  TaskGroup* group = nullptr;  ///< Null once the task has ended.
 
   OperandSlot inline_slots[inline_operands];
 
@@ -194,7 +197,6 @@ struct alignas(128) Task {
   DeviceId device = no_device;
   DeviceId owner = no_device;
   std::atomic<Task*> parent_task = nullptr;  ///< Valid if has_parent.
-  TaskGroup* group = nullptr;                ///< Null once the task has ended.
   PlannedTask* planned = nullptr;            ///< The driver's part.
   alignas(8) std::byte inline_bytes[inline_params];
 

@@ -25,12 +25,9 @@ std::exception_ptr work_cancelled();
 void poison(Task& task) noexcept;
 /// The first poisoned operand that the task would read; null if there is none.
 const Datum* poisoned_operand(const Task& task) noexcept;
-/// Whether it would read data without a home that no task before it writes.
-inline bool lacks_content(Task& task) noexcept {
-  for (const OperandSlot& slot : task.slots())
-    if (slot.precedes_writes && reads(slot.access) && slot.datum->buffer && !slot.datum->partial)
-      return true;
-  return false;
+/// Whether a task would read data without a home that no task before it writes.
+inline bool lacks_content(const OperandSlot& slot) noexcept {
+  return slot.precedes_writes && reads(slot.access) && slot.datum->buffer && !slot.datum->partial;
 }
 /// What such a task ends with.
 std::exception_ptr no_content();

@@ -9,6 +9,7 @@
 #include "linalg/kernels/codelet_parts.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -37,8 +38,12 @@ class TileSearch {
     choice.tile = best_;
     choice.foretold = least_;
     if (tried.tile == 0) return 0;
-    choice.tile = tried.tile;
-    choice.tried = tried.seconds;
+    // One alone has nothing to be compared with but the promise of the best, which took too long to
+    // try: schedules can't tell apart what differs by less than this, and mostly promise too much.
+    if (worth.size() > 1 || tried.seconds <= trial_tolerance * least_) {
+      choice.tile = tried.tile;
+      choice.tried = tried.seconds;
+    }
     return trial_seconds(std::ranges::max_element(worth, {}, &TileCandidate::tasks)->tasks);
   }
 
@@ -206,9 +211,28 @@ double handicapped(const PlaceOwners& places, double seconds) noexcept {
   return seconds * (places.front() == pulled_owner ? least_gain_of_pulls : least_gain);
 }
 
+/// Trials are paid for by what they take on this machine. Under the virtual clock, whose runs
+/// repeat, they are taken to cost what was foretold.
+class TrialBill {
+ public:
+  explicit TrialBill(const Engine& engine) : is_virtual_(engine.options().virtual_clock) {}
+  /// Of trials that ran one after the other, as many as `in_turn`.
+  void pay(CholeskyChoice& choice, double in_turn) const {
+    using Seconds = std::chrono::duration<double>;
+    if (!is_virtual_) choice.price = Seconds(Clock::now() - begin_).count() / in_turn;
+    choice.saved -= in_turn * (is_virtual_ ? trial_seconds(choice.tasks) : choice.price);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const bool is_virtual_;
+  const Clock::time_point begin_ = Clock::now();
+};
+
 /// Tries as many places as the saved seconds allow, each trial on a core of its own. False if none.
 bool try_places(const Engine& engine, const Problem& problem, CholeskyChoice& choice) {
-  const double price = trial_seconds(choice.tasks);
+  const double price = std::max(choice.price, trial_seconds(choice.tasks));
   const auto in_turn = static_cast<std::size_t>(std::max(0.0, choice.saved / price));
   std::vector<PlaceOwners> round;
   if (choice.tried == 0) round.push_back(choice.places);
@@ -218,10 +242,11 @@ bool try_places(const Engine& engine, const Problem& problem, CholeskyChoice& ch
   const auto taken = static_cast<std::ptrdiff_t>(most - known);
   round.insert(round.end(), choice.untried.begin(), choice.untried.begin() + taken);
   choice.untried.erase(choice.untried.begin(), choice.untried.begin() + taken);
-  choice.saved -= price * std::ceil(static_cast<double>(most) / static_cast<double>(most_trials));
+  const TrialBill bill(engine);
   const std::vector<double> found = seconds_by_trial(most, [&](std::size_t index) {
     return seconds_by_tile(engine, problem, choice.tile, round[index]);
   });
+  bill.pay(choice, std::ceil(static_cast<double>(most) / static_cast<double>(most_trials)));
   if (known > 0) choice.tried = found.front();
   for (std::size_t i = known; i < most; ++i) {
     const double seconds = handicapped(round[i], found[i]);

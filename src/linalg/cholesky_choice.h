@@ -20,6 +20,7 @@ struct CholeskyChoice {
   double tried = 0;                  ///< and by the virtual clock with these places; 0: not tried.
   double tasks = 0;                  ///< Of a trial.
   double saved = 0;                  ///< Seconds that calls had for trials and didn't use.
+  double price = 0;                  ///< Seconds that the last trials took each; 0: no trial yet.
   std::vector<PlaceOwners> untried;  ///< That may be quicker.
 };
 

@@ -135,8 +135,8 @@ class Schedule {
   }
   double length(std::int64_t index) const { return index + 1 == tiles_ ? last_ : 1; }
   double seconds(const Step& step) const {
-    return seconds_of(times_.shape, step.kind) * length(step.i) * length(step.j) * length(step.k) *
-           slower(device_of(step));
+    return times_.task_seconds + seconds_of(times_.shape, step.kind) * length(step.i) *
+                                     length(step.j) * length(step.k) * slower(device_of(step));
   }
 
   void submit(const Step& step) {

@@ -26,7 +26,7 @@ struct CholeskyTimes {
   std::vector<std::ptrdiff_t> device_of_place;  ///< Empty: each place is a device.
   std::vector<double> slower;  ///< Seconds on each device over those above; empty: equal.
   std::int64_t streams = 1;    ///< Kernels that a device runs at once, sharing its speed.
-  double task_seconds = 0;     ///< Between two tasks' starts, all devices together.
+  double task_seconds = 0;  ///< Of a launch: in each kernel's time, and between two tasks' starts.
 };
 
 /// All devices' work, or all bytes over the links, whichever is more: no schedule takes less.

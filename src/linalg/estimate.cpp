@@ -232,7 +232,7 @@ Estimate extrapolate(const Large& large, const EngineOptions& where, const Probl
   estimate.seconds = seconds.value;
   estimate.seconds_uncertainty = seconds.uncertainty;
   const double least = finest.bytes() > 0 ? least_bytes(problem) : 0;
-  const Figure bytes = extended(samples, &Sample::bytes, least, 0.22);
+  const Figure bytes = extended(samples, &Sample::bytes, least, 0.3);
   for (LinkBytes& link : estimate.links)
     link.bytes *= bytes.value / std::max(1.0, estimate.host_bytes);
   estimate.host_bytes = bytes.value;

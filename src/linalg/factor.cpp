@@ -17,17 +17,19 @@ namespace quadriga::linalg {
 
 FactorTiles::FactorTiles(Engine& engine, Tiling tiling, DType dtype, Uplo stored,
                          const MatrixView& home)
-    : Tiles(tiling, tiling, dtype), engine_(engine), stored_(stored), home_(home) {
+    : Tiles(tiling, tiling, dtype), engine_(engine), let_go_(engine), stored_(stored), home_(home) {
   const auto count = static_cast<std::size_t>(tiling.count());
   tiles_.resize(count * (count + 1) / 2);
 }
 
 FactorTiles::~FactorTiles() {
-  try {
-    engine_.remove(tiles_, discard_ || !has_home());
-  } catch (const std::exception&) {
-    // A copy home failed; the engine has noted it.
-  }
+  let_go_.call([&engine = engine_, tiles = std::move(tiles_), discard = discard_ || !has_home()] {
+    try {
+      engine.remove(tiles, discard);
+    } catch (const std::exception&) {
+      // A copy home failed; the engine has noted it.
+    }
+  });
 }
 
 Data FactorTiles::tile(std::int64_t i, std::int64_t j) {

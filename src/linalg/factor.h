@@ -2,6 +2,7 @@
 // src/linalg/factor.h: what a Factor owns: its tiles, where they are, and how they are to be taken.
 #pragma once
 
+#include "engine/let_go.h"
 #include "linalg/cholesky.h"
 
 namespace quadriga::linalg {
@@ -40,6 +41,7 @@ class FactorTiles final : public Tiles {
   Data tile(std::int64_t i, std::int64_t j);
 
   Engine& engine_;
+  const LetGo let_go_;
   Uplo stored_;
   MatrixView home_;
   bool discard_ = false;

@@ -274,6 +274,8 @@ class Rehearsal {
     const std::size_t victim = victim_of(thief);
     if (victim == thief) return false;
     Device& from = devices_[victim];
+    const Device& to = devices_[thief];
+    const double busy = to.ahead / static_cast<double>(streams_);
     double ahead = from.ahead / static_cast<double>(streams_);
     double best = -endless;
     std::size_t found = from.stolen.size();
@@ -281,13 +283,14 @@ class Rehearsal {
     for (std::size_t i = from.issued; i < from.stolen.size() && looked < pace::most_looked; ++i) {
       const Product& p = product(victim, i);
       if (from.stolen[i] || outputs_[output_of(p)].issued != p.k) continue;
+      if (to.on_it > streams_ && outputs_[output_of(p)].ended != p.k) continue;
       ++looked;
       const double there = seconds(p, victim);
       const double end = ahead + there;
       ahead += there / static_cast<double>(streams_);
       double here = 0;
       const double fetch = fetch_seconds(p, thief, here);
-      if (end - pace::crowding * fetch - seconds(p, thief) <= 0 || here <= best) continue;
+      if (end - pace::crowding * fetch - busy - seconds(p, thief) <= 0 || here <= best) continue;
       best = here;
       found = i;
     }

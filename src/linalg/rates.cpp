@@ -4,6 +4,7 @@
 #include "linalg/rates.h"
 
 #include "base/log.h"
+#include "base/number_type.h"
 #include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/tile.h"
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <complex>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -109,20 +109,7 @@ const std::array<Times, kernel_count>& measured(DType dtype) {
   const auto index = static_cast<std::size_t>(dtype);
   std::call_once(once[index], [&] {
     log(LogLevel::info, "the machine has no table of kernel times: measuring them here");
-    switch (dtype) {
-      case DType::float32:
-        times[index] = measure<float>();
-        break;
-      case DType::float64:
-        times[index] = measure<double>();
-        break;
-      case DType::complex64:
-        times[index] = measure<std::complex<float>>();
-        break;
-      default:
-        times[index] = measure<std::complex<double>>();
-        break;
-    }
+    times[index] = with_number_type(dtype, []<class T>() { return measure<T>(); });
   });
   return times[index];
 }

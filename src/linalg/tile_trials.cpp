@@ -102,7 +102,7 @@ std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found) {
                           trial_seconds(each.tasks) <= planning_seconds(best);
     if (is_worth && !is_known && worth.size() < most_trials) worth.push_back(each);
   }
-  if (worth.size() < 2) worth.clear();
+  if (worth.size() == 1 && worth.front().tile == found.front().tile) worth.clear();
   return worth;
 }
 

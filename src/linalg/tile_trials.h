@@ -19,8 +19,8 @@ struct TileCandidate {
 };
 
 /// Those that are worth a trial: within a fifth of the best, each once, the best first, where a
-/// trial takes at most the setting `planning_percent` of the best's seconds. None if these are
-/// fewer than two.
+/// trial takes at most the setting `planning_percent` of the best's seconds. None if only the best
+/// is.
 std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found);
 
 /// How many times the seconds of the best a plan may seem to take to be tried.

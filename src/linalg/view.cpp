@@ -2,6 +2,7 @@
 // src/linalg/view.cpp: passes over strided elements, in blocks that stay in cache.
 #include "linalg/view.h"
 
+#include "base/number_type.h"
 #include "engine/engine_access.h"
 
 #include <cmath>
@@ -11,25 +12,6 @@
 
 namespace quadriga::linalg {
 namespace {
-
-/// Calls body.operator()<T>().
-template <class Body>
-void with_type(DType dtype, Body&& body) {
-  switch (dtype) {
-    case DType::float32:
-      return body.template operator()<float>();
-    case DType::float64:
-      return body.template operator()<double>();
-    case DType::complex64:
-      return body.template operator()<std::complex<float>>();
-    case DType::complex128:
-      return body.template operator()<std::complex<double>>();
-    case DType::bytes:
-      break;
-  }
-  fail(Errc::invalid_argument,
-       "linear algebra takes float32, float64, complex64 and complex128, not bytes");
-}
 
 template <class T>
 T multiply(Scalar factor, const T& value) noexcept {
@@ -172,7 +154,7 @@ bool same(const MatrixView& a, const MatrixView& b) noexcept {
 }
 
 void copy(const MatrixView& from, const MatrixView& to, bool conjugate) {
-  with_type(from.dtype, [&]<class T>() {
+  with_number_type(from.dtype, [&]<class T>() {
     const T* const source = pointer<T>(from);
     T* const target = pointer<T>(to);
     if (conjugate && is_complex(from.dtype)) {
@@ -191,7 +173,7 @@ void copy(const MatrixView& from, const MatrixView& to, bool conjugate) {
 
 void scale(Scalar factor, const MatrixView& c) {
   if (factor == Scalar(1)) return;
-  with_type(c.dtype, [&]<class T>() {
+  with_number_type(c.dtype, [&]<class T>() {
     T* const elements = pointer<T>(c);
     const bool clear = factor == Scalar(0);
     for_each(c, [&](std::int64_t i, std::int64_t j) {
@@ -214,7 +196,7 @@ void conjugate(const MatrixView& c) {
 }
 
 void clear_triangle(const MatrixView& c, Uplo which) {
-  with_type(c.dtype, [&]<class T>() {
+  with_number_type(c.dtype, [&]<class T>() {
     T* const elements = pointer<T>(c);
     for_each(c, [&](std::int64_t i, std::int64_t j) {
       if (which == Uplo::lower ? i > j : i < j) elements[i * c.row_stride + j * c.col_stride] = T{};
@@ -224,13 +206,13 @@ void clear_triangle(const MatrixView& c, Uplo which) {
 
 bool is_zero(const MatrixView& element) {
   bool zero = false;
-  with_type(element.dtype, [&]<class T>() { zero = *pointer<T>(element) == T{}; });
+  with_number_type(element.dtype, [&]<class T>() { zero = *pointer<T>(element) == T{}; });
   return zero;
 }
 
 bool finite(const MatrixView& view) {
   bool all = true;
-  with_type(view.dtype, [&]<class T>() {
+  with_number_type(view.dtype, [&]<class T>() {
     const T* const elements = pointer<T>(view);
     for_each(view, [&](std::int64_t i, std::int64_t j) {
       const T& value = elements[i * view.row_stride + j * view.col_stride];

@@ -9,20 +9,42 @@
 
 namespace quadriga {
 
+namespace {
+
+/// How many routes between the host and a device cross each link, at least 1.
+std::vector<double> host_routes(const Machine& machine) {
+  std::vector<double> counts(machine.links.size(), 0);
+  for (SpaceId device = 1; device < static_cast<SpaceId>(machine.spaces()); ++device)
+    for (const Route* const route :
+         {machine.route(host_space, device), machine.route(device, host_space)})
+      if (route)
+        for (const int link : route->links) counts[static_cast<std::size_t>(link)] += 1;
+  for (double& count : counts) count = std::max(count, 1.0);
+  return counts;
+}
+
+}  // namespace
+
 LinkLoads::LinkLoads(const Machine& machine)
     : spaces_(static_cast<std::size_t>(machine.spaces())),
       pairs_(spaces_ * spaces_),
       users_(machine.links.size()) {
   const FairShare share(machine);
+  const std::vector<double> users = host_routes(machine);
   for (std::size_t i = 0; i < machine.routes.size(); ++i) {
     const Route& route = machine.routes[i];
     Pair& found = pair(route.from, route.to);
     if (!found.crossings.empty()) continue;  // Machine::route() takes the first, too
     for (const int link : route.links) found.latency += machine.links[link].latency_seconds;
-    for (const auto [link, crossings] : share.limiting_links(static_cast<int>(i)))
+    found.crowded_seconds_a_byte = 0;
+    for (const auto [link, crossings] : share.limiting_links(static_cast<int>(i))) {
+      const double seconds_a_byte = 1 / machine.links[link].bytes_per_second;
       found.crossings.push_back({static_cast<std::uint32_t>(link),
-                                 static_cast<std::uint32_t>(crossings),
-                                 1 / machine.links[link].bytes_per_second});
+                                 static_cast<std::uint32_t>(crossings), seconds_a_byte});
+      found.crowded_seconds_a_byte =
+          std::max(found.crowded_seconds_a_byte,
+                   crossings * users[static_cast<std::size_t>(link)] * seconds_a_byte);
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace quadriga {
@@ -26,6 +27,13 @@ class LinkLoads {
   /// Until a copy that is queued now has arrived; infinite if no route joins the two.
   /// Cost:  those links of the route that may limit it, times the pairs that use them now.
   double seconds(SpaceId from, SpaceId to, std::size_t bytes) const noexcept;
+  /// What a copy takes where all devices copy from and to the host meanwhile, whatever is on its
+  /// way now: a link that many need, or that it crosses twice, counts so many times. The time alone
+  /// where it shares none with them; infinite if no route joins the two.
+  double crowded_seconds(SpaceId from, SpaceId to, std::size_t bytes) const noexcept {
+    const Pair& own = pair(from, to);
+    return own.latency + own.crowded_seconds_a_byte * static_cast<double>(bytes);
+  }
 
  private:
   struct Crossing {
@@ -35,6 +43,7 @@ class LinkLoads {
   };
   struct Pair {
     double latency = 0;
+    double crowded_seconds_a_byte = std::numeric_limits<double>::infinity();
     std::vector<Crossing> crossings;  ///< Of links that may limit it. None: no route.
     std::size_t bytes = 0;
   };

@@ -47,7 +47,7 @@ void Memory::space_lost(SpaceId space, std::vector<TileId>& lost) {
   lost.resize(replicas_.tiles());
   lost.resize(replicas_.directory().space_lost(space, lost));
   for (TileId tile = 0; tile < replicas_.tiles(); ++tile)
-    if (replicas_.at_home(tile, space)) replicas_.at(tile, space) = Replica{};
+    if (replicas_.at_home(tile, space)) replicas_.clear(tile, space);
   residency_.space_lost(space);
 }
 

@@ -19,9 +19,7 @@ bool Pool::allocate(Replicas& replicas, TileId tile, int near) {
     most_ = std::max(most_, arena_->used());
   }
   if (!block) return false;
-  replicas.at(tile, space_) = Replica{};
-  replicas.at(tile, space_).block = block;
-  if (spill_) replicas.at(tile, space_).node = spill_->node(block);
+  replicas.give_block(tile, space_, block, spill_ ? spill_->node(block) : any_node);
   if (at_.size() <= tile) at_.resize(tile + std::size_t{1});
   at_[tile] = static_cast<std::uint32_t>(residents_.size());
   residents_.push_back(tile);
@@ -34,17 +32,16 @@ void Pool::deallocate(Replicas& replicas, TileId tile) {
   residents_[at] = last;
   at_[last] = at;
   residents_.pop_back();
-  Replica& replica = replicas.at(tile, space_);
+  const Replica& replica = replicas.at(tile, space_);
   if (spill_)
     spill_->deallocate(replica.block, replicas.block_bytes(tile, space_));
   else
     arena_->deallocate(offset(replica));
-  replica.block = nullptr;
-  replica.node = any_node;
+  replicas.take_block(tile, space_);
 }
 
 void Pool::clear(Replicas& replicas) {
-  for (const TileId tile : residents_) replicas.at(tile, space_) = Replica{};
+  for (const TileId tile : residents_) replicas.clear(tile, space_);
   residents_.clear();
   if (arena_) arena_->clear();
 }

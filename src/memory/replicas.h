@@ -9,11 +9,14 @@
 //   2. Tiles with a home are in `by_home_` by its address; where several have the same, one is.
 //   3. `ready` is the event of the replica's last queued writer, `reads` those of the readers
 //      queued since.
+//   4. Which replicas have a block, and which are unconfirmed, a tile tells at one place: most
+//      questions are about one or two of its replicas, which lie far apart.
 #pragma once
 
 #include <quadriga/machine.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -33,15 +36,23 @@ struct TileInfo {
   SpaceId home_space = host_space;  ///< Where home is; a tile without one is written to the host.
 };
 
+/// Spaces, a bit each.
+using SpaceMask = std::uint64_t;
+
+/// Calls visit(space) for each of them, the smallest first.
+template <class Visit>
+void for_each_space(SpaceMask spaces, Visit&& visit) {
+  for (; spaces != 0; spaces &= spaces - 1) visit(static_cast<SpaceId>(std::countr_zero(spaces)));
+}
+
 /// A tile in one space.
 struct Replica {
-  std::byte* block = nullptr;  ///< Of the space's pool; null where it has none.
+  std::byte* block = nullptr;  ///< Of the space's pool; see Replicas::give_block().
   Event ready;
   std::vector<Event> reads;
   std::vector<Event> slices;  ///< Of the copy that brings it, if in several; the last is `ready`.
   std::uint64_t last_use = 0;
-  bool unconfirmed = false;  ///< The last queued writer has not ended.
-  int node = any_node;       ///< Of the host, where its block lies.
+  int node = any_node;  ///< Of the host, where its block lies.
 };
 
 class Replicas {
@@ -62,11 +73,13 @@ class Replicas {
     const TileId tile = directory_.add(info.home != nullptr || is_empty, info.home_space);
     if (tile >= infos_.size()) {
       infos_.resize(tile + 1);
+      states_.resize(tile + 1);
       replicas_.resize((tile + std::size_t{1}) * spaces_);
     }
     infos_[tile] = info;
+    states_[tile] = {};
     if (info.home) by_home_.emplace(info.home, tile);
-    for (SpaceId space = 0; space < spaces_; ++space) at(tile, space) = Replica{};
+    for (SpaceId space = 0; space < spaces_; ++space) clear(tile, space);
     return tile;
   }
 
@@ -109,6 +122,30 @@ class Replicas {
   const Replica& at(TileId tile, SpaceId space) const {
     return replicas_[tile * std::size_t{spaces_} + space];
   }
+  /// It has this block of its space's pool from now on, and nothing else.
+  void give_block(TileId tile, SpaceId space, std::byte* block, int node) {
+    clear(tile, space);
+    at(tile, space).block = block;
+    at(tile, space).node = node;
+    states_[tile].blocks |= bit(space);
+  }
+  void take_block(TileId tile, SpaceId space) {
+    at(tile, space).block = nullptr;
+    at(tile, space).node = any_node;
+    states_[tile].blocks &= ~bit(space);
+  }
+  /// Forgets what is known of a replica, its block and its events, whose memory it keeps.
+  void clear(TileId tile, SpaceId space) {
+    Replica& replica = at(tile, space);
+    replica.block = nullptr;
+    replica.ready = {};
+    replica.reads.clear();
+    replica.slices.clear();
+    replica.last_use = 0;
+    replica.node = any_node;
+    states_[tile].blocks &= ~bit(space);
+    states_[tile].unconfirmed &= ~bit(space);
+  }
   /// Counts as the most recent use of a replica.
   void touch(TileId tile, SpaceId space) { at(tile, space).last_use = ++uses_; }
 
@@ -116,7 +153,8 @@ class Replicas {
   bool at_home(TileId tile, SpaceId space) const {
     return infos_[tile].home && infos_[tile].home_space == space;
   }
-  bool has_block(TileId tile, SpaceId space) const { return at(tile, space).block != nullptr; }
+  bool has_block(TileId tile, SpaceId space) const { return states_[tile].blocks & bit(space); }
+  SpaceMask blocks(TileId tile) const noexcept { return states_[tile].blocks; }
   bool has_memory(TileId tile, SpaceId space) const {
     return has_block(tile, space) || at_home(tile, space);
   }
@@ -128,6 +166,17 @@ class Replicas {
     if (at_home(tile, space)) return info.pitch;
     return padded_pitch(info.width_bytes, info.columns, pitch_alignments_[space]);
   }
+
+  /// The replica's last queued writer has not ended.
+  bool unconfirmed(TileId tile, SpaceId space) const {
+    return states_[tile].unconfirmed & bit(space);
+  }
+  void set_unconfirmed(TileId tile, SpaceId space, bool unconfirmed) {
+    SpaceMask& all = states_[tile].unconfirmed;
+    all = unconfirmed ? all | bit(space) : all & ~bit(space);
+  }
+  /// The last queued writer of the tile has ended well.
+  void confirm(TileId tile) { states_[tile].unconfirmed = 0; }
 
   /// Neither pinned nor in flight: nothing queued uses it.
   bool idle(TileId tile, SpaceId space) const noexcept {
@@ -141,10 +190,17 @@ class Replicas {
   }
 
  private:
+  struct TileState {
+    SpaceMask blocks = 0;
+    SpaceMask unconfirmed = 0;
+  };
+  static constexpr SpaceMask bit(SpaceId space) noexcept { return SpaceMask{1} << space; }
+
   Directory directory_;
   SpaceId spaces_;
   std::vector<std::size_t> pitch_alignments_;  ///< By space.
   std::vector<TileInfo> infos_;
+  std::vector<TileState> states_;  ///< By tile.
   std::unordered_map<const std::byte*, TileId> by_home_;
   std::vector<Replica> replicas_;  ///< tile-major
   std::uint64_t uses_ = 0;         ///< Counts uses, for last_use.

@@ -288,37 +288,48 @@ void Residency::write_final(TileId tile) {
   write_finals();
 }
 
-/// Of the first, those whose quickest way has room. What is home or has changed since is somebody
-/// else's.
+/// Of what was put off. What is home or has changed since is somebody else's.
+bool Residency::is_due_home(TileId tile) const {
+  const SpaceId owner = replicas_.directory().owner(tile);
+  return owner != no_space && forecast_.is_final(tile) && transfers_.confirmed(tile, owner);
+}
+
+/// Of the first, those whose quickest way has room.
 void Residency::write_finals() {
   constexpr std::ptrdiff_t most = 32;
   const Directory& directory = replicas_.directory();
   const auto goes = [&](TileId tile) {
+    if (!is_due_home(tile)) return true;
     const SpaceId owner = directory.owner(tile);
-    if (owner == no_space || !forecast_.is_final(tile)) return true;
-    const bool waits = needs_host(tile, owner) && has_plenty(owner) &&
-                       !transfers_.has_token(transfers_.quickest_to_host(tile, owner), host_space);
-    if (!waits)
-      write_back(tile, Reason::final);
-    else
-      relay_final(tile, owner);
-    return !waits;
+    const bool may_wait = needs_host(tile, owner) && !directory.valid(tile, host_space) &&
+                          !transfers_.probing(owner) && has_plenty(owner);
+    // Even if its own link is free: that may be the slowest, and would always be busy then.
+    const auto goes_by_another = [&] {
+      return relay_final(tile, owner) || transfers_.arrives_on_quicker_way(tile, owner);
+    };
+    const auto has_token = [&] {
+      return transfers_.has_token(transfers_.quickest_to_host(tile, owner), host_space);
+    };
+    if (may_wait && (goes_by_another() || !has_token())) return false;
+    write_back(tile, Reason::final);
+    return true;
   };
   const auto end = finals_.begin() + std::min(most, std::ssize(finals_));
   finals_.erase(std::remove_if(finals_.begin(), end, goes), end);
 }
 
-/// To a device whose link brings it home sooner than the owner's would.
-void Residency::relay_final(TileId tile, SpaceId owner) {
+/// To a device whose link brings it home sooner than the owner's would; false if there is none.
+bool Residency::relay_final(TileId tile, SpaceId owner) {
   const SpaceId via = transfers_.relay_for(tile, owner, host_space);
-  if (via == no_space || !has_plenty(via) || !allocate(tile, via)) return;
+  if (via == no_space || !has_plenty(via) || !allocate(tile, via)) return false;
   transfers_.queue(tile, owner, via, Reason::prefetch);
+  return true;
 }
 
 void Residency::clean_ahead(SpaceId space) {
   const Pool& pool = pools_[space];
-  if (space == file_ || !pool.has_memory() || !transfers_.has_token(space, host_space)) return;
-  if (has_plenty(space)) return;
+  if (space == file_ || !pool.has_memory() || has_plenty(space)) return;
+  if (!transfers_.has_token(space, host_space)) return;
   const Directory& directory = replicas_.directory();
   for (const TileId tile : pool.residents()) {
     if (directory.owner(tile) != space || directory.pins(tile, space) > 0) continue;
@@ -332,26 +343,26 @@ void Residency::clean_ahead(SpaceId space) {
 // What becomes of replicas.
 
 void Residency::evict(TileId tile) {
-  for (SpaceId space = 1; space < replicas_.spaces(); ++space)
-    if (release_if_held(tile, space)) listener_.evicted(tile, space);
+  for_each_space(replicas_.blocks(tile), [&](SpaceId space) {
+    if (space != host_space && release_if_held(tile, space)) listener_.evicted(tile, space);
+  });
 }
 
 void Residency::discard(TileId tile) {
   replicas_.directory().lost(tile);
-  for (SpaceId space = 0; space < replicas_.spaces(); ++space) release_if_unused(tile, space);
+  for_each_space(replicas_.blocks(tile), [&](SpaceId space) { release_if_unused(tile, space); });
 }
 
 void Residency::give_home(TileId tile) {
   const SpaceId home = replicas_.directory().home(tile);
   replicas_.directory().write_issued(tile, home);
-  replicas_.at(tile, home).unconfirmed = false;
+  replicas_.set_unconfirmed(tile, home, false);
   overwritten(tile, home);
 }
 
 void Residency::remove(TileId tile) {
   replicas_.directory().lost(tile);  // a replica that is dirty may go too
-  for (SpaceId space = 0; space < replicas_.spaces(); ++space)
-    if (replicas_.has_block(tile, space)) release(tile, space);
+  for_each_space(replicas_.blocks(tile), [&](SpaceId space) { release(tile, space); });
   replicas_.remove(tile);
 }
 
@@ -362,8 +373,9 @@ void Residency::unpin(TileId tile, SpaceId space) {
 }
 
 void Residency::overwritten(TileId tile, SpaceId space) {
-  for (SpaceId other = 0; other < replicas_.spaces(); ++other)
+  for_each_space(replicas_.blocks(tile), [&](SpaceId other) {
     if (other != space) release_if_unused(tile, other);
+  });
 }
 
 void Residency::copy_ended(const Transfer& transfer) {
@@ -374,6 +386,9 @@ void Residency::copy_ended(const Transfer& transfer) {
   const bool moves = reason == Reason::evict && to == host_space &&
                      replicas_.has_block(tile, host_space) && buffers_are_scarce();
   if (moves && release_if_held(tile, from)) listener_.evicted(tile, from);
+  // A way that failed isn't tried again.
+  if (error && to != host_space && std::erase(finals_, tile) > 0 && is_due_home(tile))
+    write_back(tile, Reason::final);
   if (!finals_.empty()) write_finals();
 }
 

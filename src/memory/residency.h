@@ -72,8 +72,8 @@ class Residency {
   bool write_back(TileId tile, Reason reason);
   /// The same, and makes room on the host for it; false as long as that takes.
   bool send_home(TileId tile, Reason reason);
-  /// The same of content that won't change, as soon as a link is free for it, or at once where its
-  /// memory may be needed: by then other devices may hold it, too.
+  /// The same of content that won't change, by the quickest way, once that has room; a replica on
+  /// its way to such a device is waited for. At once where the memory may be needed.
   void write_final(TileId tile);
   /// Writes back what is dirty, unpinned and not needed again, while room is short.
   void clean_ahead(SpaceId space);
@@ -101,6 +101,14 @@ class Residency {
   bool is_wanted_within(double seconds, TileId tile, SpaceId space) const {
     return forecast_.is_wanted_within(seconds, tile, space);
   }
+  /// Another device whose tasks read what the tile holds, and which has yet to get it; no_space if
+  /// none is known.
+  SpaceId wanted_beside(TileId tile, SpaceId space) const {
+    std::uint64_t rest = forecast_.readers(tile) >> 1;  // the host is no device
+    for (SpaceId other = 1; rest != 0; ++other, rest >>= 1)
+      if ((rest & 1) && other != space && !replicas_.directory().valid(tile, other)) return other;
+    return no_space;
+  }
   void validate() const;
 
  private:
@@ -108,8 +116,9 @@ class Residency {
   bool release_if_unused(TileId tile, SpaceId space);
   bool release_if_held(TileId tile, SpaceId space);
   void release_if_passed(TileId tile);
+  bool is_due_home(TileId tile) const;
   void write_finals();
-  void relay_final(TileId tile, SpaceId owner);
+  bool relay_final(TileId tile, SpaceId owner);
   bool can_go_to_file(TileId tile) const;
   bool write_to_file(TileId tile);
   bool can_be_sent(TileId tile, SpaceId space) const;

@@ -10,9 +10,10 @@ bool Staging::must_be_fetched(const Need& need, SpaceId space) const {
 }
 
 /// Where to copy from, and whether that may be done now. No_space: by way of the host, which has
-/// no buffer to spare; where it has one, that copy is queued. `ahead`: of its use. Then nothing is
-/// copied between devices of which one is probed: it would fail again and again until it is known
-/// which of them is gone.
+/// no buffer to spare; where it has one, that copy is queued. `ahead`: of its use.
+/// Nothing is copied between devices of which one is probed: it would fail again and again until it
+/// is known which of them is gone. A copy from or to the host tells that itself; if made ahead, it
+/// needn't.
 Awaits Staging::find_source(TileId tile, SpaceId to, SpaceId& from, bool ahead) {
   const Directory& directory = replicas_.directory();
   from = transfers_.source_for(tile, to);
@@ -23,7 +24,9 @@ Awaits Staging::find_source(TileId tile, SpaceId to, SpaceId& from, bool ahead) 
   const bool is_careful = is_by_host || to == host_space || to == directory.home(tile);
   if (first == no_space || (is_careful && !transfers_.confirmed(tile, first)))
     return Awaits::source;
-  if (ahead && (transfers_.probing(first) || transfers_.probing(to))) return Awaits::source;
+  const bool is_in_doubt = transfers_.probing(first) || transfers_.probing(to);
+  const bool tells = first == host_space || to == host_space || is_by_host;
+  if (is_in_doubt && (ahead || !tells)) return Awaits::source;
   if (is_by_host && residency_.allocate(tile, host_space)) {
     transfers_.queue(tile, first, host_space, Reason::stage);
     from = host_space;
@@ -84,8 +87,9 @@ Awaits Staging::fetch(std::span<const Need> needs, SpaceId space) {
   return awaited;
 }
 
-/// From the nearest replica. If that is the host's, perhaps by way of a device that has a quicker
-/// link and room, slice by slice: it keeps the tile, as others may want it.
+/// From the nearest replica; slice by slice if another device wants it next, which can be given
+/// what has arrived. If the nearest is the host's, perhaps by way of a device that has a quicker
+/// link and room: it keeps the tile, as others may want it.
 void Staging::bring(TileId tile, SpaceId space, Reason reason) {
   SpaceId from = transfers_.source_for(tile, space);
   if (from == host_space) {
@@ -96,8 +100,11 @@ void Staging::bring(TileId tile, SpaceId space, Reason reason) {
       from = via;
     }
   }
-  if (from != host_space || !replicas_.at_home(tile, host_space))
-    return transfers_.queue(tile, from, space, reason);
+  const SpaceId next = residency_.wanted_beside(tile, space);
+  const std::size_t slices =
+      next == no_space ? 1 : transfers_.slices_by_way_of(tile, from, space, next);
+  if (slices > 1 || from != host_space || !replicas_.at_home(tile, host_space))
+    return transfers_.queue(tile, from, space, reason, slices);
   column_.assign(1, tile);
   add_below(space);
   transfers_.queue_column(column_, space, reason);

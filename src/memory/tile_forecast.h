@@ -23,6 +23,8 @@ class TileForecast {
   virtual bool is_wanted_within(double /*seconds*/, TileId /*tile*/, SpaceId /*space*/) const {
     return false;
   }
+  /// The spaces where tasks that are placed read first what the tile holds now, a bit each.
+  virtual std::uint64_t readers(TileId /*tile*/) const { return 0; }
 };
 
 }  // namespace quadriga

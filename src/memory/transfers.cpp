@@ -9,6 +9,8 @@
 #include <limits>
 #include <utility>
 
+#include "device/reference_machine.h"
+
 namespace quadriga {
 namespace {
 
@@ -35,9 +37,29 @@ Transfers::Transfers(Instructions& instructions, const Machine& machine,
       replicas_(replicas),
       times_(machine),
       loads_(machine),
+      operation_seconds_(machine.launch_seconds > 0 ? machine.launch_seconds
+                                                    : reference_machine().launch_seconds),
       spaces_(static_cast<std::size_t>(machine.spaces())) {
   for (SpaceId space = 0; space < spaces_.size(); ++space)
     if (spaces[space].device != no_device) open(space, spaces[space], machine);
+  for (SpaceId space = 1; space < spaces_.size(); ++space) {
+    spaces_[space].quicker_from_host = quicker(host_space, space);
+    spaces_[space].quicker_to_host = quicker(space, host_space);
+  }
+}
+
+/// Devices that, in the place of the one of the two, copy some number of bytes in less time.
+SpaceMask Transfers::quicker(SpaceId from, SpaceId to) const noexcept {
+  constexpr double many = 1e12;
+  SpaceMask found = 0;
+  for (SpaceId via = 1; via < spaces_.size(); ++via) {
+    const SpaceId first = from == host_space ? host_space : via;
+    const SpaceId last = from == host_space ? via : host_space;
+    if (times_.seconds(first, last, 0) < times_.seconds(from, to, 0) ||
+        times_.seconds(first, last, many) < times_.seconds(from, to, many))
+      found |= SpaceMask{1} << via;
+  }
+  return found;
 }
 
 void Transfers::open(SpaceId id, const SpaceResources& resources, const Machine& machine) {
@@ -61,24 +83,28 @@ const Transfers::Stream& Transfers::stream_for(SpaceId from, SpaceId to) const n
   return from == host_space ? spaces_[to].in : spaces_[to].peers[from];
 }
 
-/// The nearest by idle links, unless another is twice as quick now: leaving it loads links that
-/// others may need, as those from the host.
+/// The nearest by links that all devices' copies from the host share, unless another is twice as
+/// quick now: leaving it loads links that others may need.
 SpaceId Transfers::source_for(TileId tile, SpaceId to) const {
   constexpr double worth = 2;
   const Directory& directory = replicas_.directory();
   SpaceId sources[Directory::max_spaces];
   const std::size_t count = directory.sources(tile, to, sources);
+  if (count == 1) return joined(sources[0], to) ? sources[0] : no_space;
   const std::size_t bytes = replicas_.bytes(tile);
   SpaceId best = no_space, nearest = no_space;
   double least = std::numeric_limits<double>::infinity(), shortest = least, by_nearest = least;
   for (std::size_t i = 0; i < count; ++i) {
     const double alone = copy_seconds(tile, sources[i], to);
-    // One that hasn't arrived must get there first.
-    const double before = directory.arrived(tile, sources[i]) ? 0 : alone;
+    // One that hasn't arrived must get there first, or its first slice.
+    const std::size_t parts = std::max<std::size_t>(slices(tile, sources[i]).size(), 1);
+    const double before =
+        directory.arrived(tile, sources[i]) ? 0 : alone / static_cast<double>(parts);
     // The loads are of the near nodes' routes.
     const double now = before + std::max(alone, loads_.seconds(sources[i], to, bytes));
-    if (before + alone < shortest) {
-      shortest = before + alone;
+    const double crowded = before + loads_.crowded_seconds(sources[i], to, bytes);
+    if (crowded < shortest) {
+      shortest = crowded;
       nearest = sources[i];
       by_nearest = now;
     }
@@ -94,6 +120,8 @@ SpaceId Transfers::source_for(TileId tile, SpaceId to) const {
 SpaceId Transfers::relay_for(TileId tile, SpaceId from, SpaceId to) const {
   const Directory& directory = replicas_.directory();
   const bool is_load = from == host_space;
+  const SpaceMask quicker = is_load ? spaces_[to].quicker_from_host : spaces_[from].quicker_to_host;
+  if (quicker == 0) return no_space;
   const std::size_t bytes = replicas_.bytes(tile);
   const auto queued = [&](SpaceId device) {
     return is_load ? loads_.bytes(host_space, device) : loads_.bytes(device, host_space);
@@ -121,12 +149,34 @@ SpaceId Transfers::quickest_to_host(TileId tile, SpaceId owner) const {
   const auto end = [&](SpaceId from) {
     return seconds(from, host_space, loads_.bytes(from, host_space) + replicas_.bytes(tile));
   };
+  SpaceId others[Directory::max_spaces];
+  const std::size_t count = directory.sources(tile, host_space, others);
   SpaceId best = owner;
-  for (SpaceId space = 1; space < replicas_.spaces(); ++space)
-    if (directory.valid(tile, space) && directory.arrived(tile, space) && confirmed(tile, space) &&
+  for (const SpaceId space : std::span(others, count))
+    if (space != best && directory.arrived(tile, space) && confirmed(tile, space) &&
         !probing(space) && end(space) < end(best))
       best = space;
   return best;
+}
+
+bool Transfers::arrives_on_quicker_way(TileId tile, SpaceId owner) const {
+  const Directory& directory = replicas_.directory();
+  const std::size_t bytes = replicas_.bytes(tile);
+  const auto home = [&](SpaceId from, std::size_t before) {
+    return seconds(from, host_space, before + bytes);
+  };
+  const auto queued = [&](SpaceId from) { return loads_.bytes(from, host_space); };
+  const SpaceId now = quickest_to_host(tile, owner);
+  const double least = home(now, queued(now));
+  const double alone = home(now, 0);
+  for (SpaceId space = 1; space < replicas_.spaces(); ++space) {
+    if (!directory.valid(tile, space) || directory.arrived(tile, space) || probing(space)) continue;
+    // It may stand behind others there.
+    const double idle = seconds(owner, space, bytes);
+    const double behind = seconds(owner, space, std::max(bytes, loads_.bytes(owner, space)));
+    if (idle + home(space, 0) < alone && behind + home(space, queued(space)) < least) return true;
+  }
+  return false;
 }
 
 double Transfers::fetch_seconds(TileId tile, SpaceId to) const {
@@ -138,18 +188,20 @@ double Transfers::fetch_seconds(TileId tile, SpaceId to) const {
   return copy_seconds(tile, owner, host_space) + copy_seconds(tile, host_space, to);
 }
 
-Copy Transfers::describe(TileId tile, SpaceId from, SpaceId to, ColumnRange columns) const {
+Copy Transfers::describe(TileId tile, SpaceId from, SpaceId to, const Slice& slice) const {
   const TileInfo& info = replicas_.info(tile);
   Copy copy;
   copy.from = from;
   copy.to = to;
   copy.source_pitch = replicas_.pitch(tile, from);
   copy.target_pitch = replicas_.pitch(tile, to);
-  copy.source = replicas_.address(tile, from) + columns.first * copy.source_pitch;
-  copy.target = replicas_.address(tile, to) + columns.first * copy.target_pitch;
+  copy.source =
+      replicas_.address(tile, from) + slice.first_column * copy.source_pitch + slice.first_byte;
+  copy.target =
+      replicas_.address(tile, to) + slice.first_column * copy.target_pitch + slice.first_byte;
   copy.node = node_of(tile, from, to);
-  copy.width_bytes = info.width_bytes;
-  copy.height = columns.count;
+  copy.width_bytes = slice.bytes;
+  copy.height = slice.columns;
   if (copy.source_pitch == info.width_bytes && copy.target_pitch == info.width_bytes) {
     copy.width_bytes *= copy.height;
     copy.height = 1;
@@ -182,7 +234,7 @@ Copy Transfers::describe_column(std::span<const TileId> tiles, SpaceId to) const
 
 /// Invariant 3: what overwrites home can't be taken back.
 void Transfers::expect_certain(TileId tile, SpaceId from, SpaceId to) const {
-  if (replicas_.at_home(tile, to) && replicas_.at(tile, from).unconfirmed)
+  if (replicas_.at_home(tile, to) && replicas_.unconfirmed(tile, from))
     fail(Errc::internal,
          fmt::format("tile {} is written home from space {} to space {} before the task that wrote "
                      "it has ended",
@@ -199,9 +251,14 @@ std::span<const Event> Transfers::slices(TileId tile, SpaceId space) const {
 
 std::size_t Transfers::slices_by_way_of(TileId tile, SpaceId from, SpaceId via, SpaceId to) const {
   const std::size_t bytes = replicas_.bytes(tile);
-  return slices_for(std::min(seconds(from, via, bytes), seconds(via, to, bytes)),
-                    std::max(seconds(from, via, 0), seconds(via, to, 0)),
-                    replicas_.info(tile).columns);
+  const double whole = std::min(seconds(from, via, bytes), seconds(via, to, bytes));
+  const double each = std::max(seconds(from, via, 0), seconds(via, to, 0)) + operation_seconds_;
+  const std::size_t slices = slices_for(
+      whole, each, most_slices(replicas_.info(tile).width_bytes, replicas_.info(tile).columns));
+  // Unless they save half of what is waited for, the copy stays whole: each slice holds up what its
+  // link brings next.
+  const auto n = static_cast<double>(slices);
+  return whole / n + n * each > whole / 2 ? 1 : slices;
 }
 
 void Transfers::queue(TileId tile, SpaceId from, SpaceId to, Reason reason, std::size_t slices) {
@@ -212,17 +269,19 @@ void Transfers::queue(TileId tile, SpaceId from, SpaceId to, Reason reason, std:
   const Event ready = replicas_.at(tile, from).ready;
   if (!sources.empty()) slices = sources.size();
   wait_for_both(stream.id, sources.empty() ? ready : sources.front(), tile, to);
-  std::vector<Event> events;
+  Event last;
+  std::vector<Event> events;  // Of several.
   for (std::size_t i = 0; i < slices; ++i) {
     if (i > 0 && !sources.empty()) instructions_.wait(stream.id, sources[i]);
-    const ColumnRange columns = slice_of(replicas_.info(tile).columns, slices, i);
-    events.push_back(instructions_.copy(stream.id, describe(tile, from, to, columns)));
+    const Slice slice =
+        slice_of(replicas_.info(tile).width_bytes, replicas_.info(tile).columns, slices, i);
+    last = instructions_.copy(stream.id, describe(tile, from, to, slice));
+    if (slices > 1) events.push_back(last);
     if (i + 1 == slices) break;
-    add_record(stream, transfer, {});
-    stream.records.back().is_part = true;
+    add_record(stream, transfer, {}).is_part = true;
   }
   const bool is_here = replicas_.directory().arrived(tile, from);
-  note(tile, from, to, events.back());
+  note(tile, from, to, last);
   if (slices > 1) replicas_.at(tile, to).slices = std::move(events);
   add_record(stream, transfer, is_here ? Event{} : ready);
   loads_.add(from, to, replicas_.bytes(tile));
@@ -239,15 +298,14 @@ void Transfers::queue_column(std::span<const TileId> tiles, SpaceId to, Reason r
     note(tile, host_space, to, event);
     loads_.add(host_space, to, replicas_.bytes(tile));
   }
-  add_record(stream, {tiles.front(), host_space, to, reason, nullptr}, {});
-  stream.records.back().others.assign(tiles.begin() + 1, tiles.end());
+  Record& record = add_record(stream, {tiles.front(), host_space, to, reason, nullptr}, {});
+  record.others.assign(tiles.begin() + 1, tiles.end());
 }
 
-void Transfers::add_record(Stream& stream, Transfer transfer, Event after) {
-  Record& record = stream.records.emplace_back();
-  record.transfer = std::move(transfer);
-  record.after = after;
+Transfers::Record& Transfers::add_record(Stream& stream, Transfer transfer, Event after) {
+  stream.records.push({.transfer = std::move(transfer), .after = after, .others = {}});
   ++in_flight_;
+  return stream.records.at(stream.records.size() - 1);
 }
 
 /// For the source's content, and for the readers of what the target's memory held.
@@ -268,7 +326,9 @@ void Transfers::note(TileId tile, SpaceId from, SpaceId to, Event copied) {
   target.ready = copied;
   target.reads.clear();
   target.slices.clear();
-  target.unconfirmed = to != host_space && to != directory.home(tile) && source.unconfirmed;
+  replicas_.set_unconfirmed(
+      tile, to,
+      to != host_space && to != directory.home(tile) && replicas_.unconfirmed(tile, from));
   replicas_.touch(tile, to);
 }
 
@@ -286,15 +346,19 @@ void Transfers::probe(SpaceId space) {
 void Transfers::fail_forwarded(TileId tile, Event event, const std::exception_ptr& error) {
   for (Stream* const stream : streams_) {
     if (!stream) continue;
-    for (Record& record : stream->records)
+    for (std::size_t i = 0; i < stream->records.size(); ++i) {
+      Record& record = stream->records.at(i);
       if (record.transfer.tile == tile && record.after == event) record.transfer.error = error;
+    }
   }
 }
 
 /// The record of the last slice is the first that isn't of a part.
 void Transfers::part_ended(Stream& stream, const Completion& completion) {
-  const auto last = std::ranges::find(stream.records, false, &Record::is_part);
-  if (completion.error && !last->transfer.error) last->transfer.error = completion.error;
+  std::size_t last = 0;
+  while (stream.records.at(last).is_part) ++last;
+  Transfer& whole = stream.records.at(last).transfer;
+  if (completion.error && !whole.error) whole.error = completion.error;
   stream.records.front().begin = completion.begin;
 }
 
@@ -303,8 +367,7 @@ bool Transfers::ended(Completion& completion, std::vector<Transfer>& out) {
   Stream* const stream = event.stream < streams_.size() ? streams_[event.stream] : nullptr;
   if (!stream) return false;
   instructions_.ended(event);
-  Record record = std::move(stream->records.front());
-  stream->records.pop_front();
+  Record record = stream->records.pop();
   --in_flight_;
   out.clear();
   if (record.begin >= 0) completion.begin = record.begin;
@@ -350,7 +413,7 @@ void Transfers::used(TileId tile, SpaceId space, Access access, Event done) {
     replicas_.directory().write_issued(tile, space);
     replica.ready = done;
     replica.reads.clear();
-    replica.unconfirmed = true;
+    replicas_.set_unconfirmed(tile, space, true);
     return;
   }
   for (Event& read : replica.reads)
@@ -359,11 +422,6 @@ void Transfers::used(TileId tile, SpaceId space, Access access, Event done) {
       return;
     }
   replica.reads.push_back(done);
-}
-
-void Transfers::confirm(TileId tile) {
-  for (SpaceId space = 0; space < replicas_.spaces(); ++space)
-    replicas_.at(tile, space).unconfirmed = false;
 }
 
 }  // namespace quadriga

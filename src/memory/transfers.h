@@ -21,13 +21,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "device/instructions.h"
+#include "device/ring.h"
 #include "memory/copy_times.h"
 #include "memory/device_spaces.h"
 #include "memory/link_loads.h"
@@ -73,7 +73,7 @@ class Transfers {
   /// Tells that a kernel was queued: event `done`. The stream has waited for wait_for().
   void used(TileId tile, SpaceId space, Access access, Event done);
   /// The last queued writer of the tile has ended well.
-  void confirm(TileId tile);
+  void confirm(TileId tile) { replicas_.confirm(tile); }
   /// The event of the replica's last queued writer: a kernel or a copy.
   Event ready(TileId tile, SpaceId space) const { return replicas_.at(tile, space).ready; }
   /// The events of the slices by which a replica is arriving, each of which is slice_of() it; empty
@@ -81,9 +81,7 @@ class Transfers {
   std::span<const Event> slices(TileId tile, SpaceId space) const;
   /// Into how many slices to cut a copy that another one forwards.
   std::size_t slices_by_way_of(TileId tile, SpaceId from, SpaceId via, SpaceId to) const;
-  bool confirmed(TileId tile, SpaceId space) const {
-    return !replicas_.at(tile, space).unconfirmed;
-  }
+  bool confirmed(TileId tile, SpaceId space) const { return !replicas_.unconfirmed(tile, space); }
 
   /// Where to copy from: the nearest, unless another is much sooner behind what crosses the links
   /// already; no_space if nowhere now. To the host and home, whose sources must be certain, the
@@ -96,6 +94,9 @@ class Transfers {
   /// Whose replica gets home to the host first: behind what is on its way there from each space;
   /// the owner's, unless another's is there and certain.
   SpaceId quickest_to_host(TileId tile, SpaceId owner) const;
+  /// Whether a tile is on its way to a device by whose link it gets home to the host sooner than
+  /// from all that have it, with idle links as well as behind what is queued on them.
+  bool arrives_on_quicker_way(TileId tile, SpaceId owner) const;
   /// Seconds to fetch a tile to a space from its nearest replica; 0 if it is there.
   double fetch_seconds(TileId tile, SpaceId to) const;
   double seconds(SpaceId from, SpaceId to, std::size_t bytes) const noexcept {
@@ -138,7 +139,7 @@ class Transfers {
   };
   struct Stream {
     StreamId id = 0;
-    std::deque<Record> records;
+    Ring<Record> records;
   };
   struct Space {
     Stream in;
@@ -148,8 +149,12 @@ class Transfers {
     std::size_t leaving_bytes = 0;
     std::size_t short_run = 0;
     std::size_t long_run = 0;
+    /// Devices whose links with the host are quicker than this one's, for some tiles at least.
+    SpaceMask quicker_from_host = 0;
+    SpaceMask quicker_to_host = 0;
   };
   void open(SpaceId space, const SpaceResources& resources, const Machine& machine);
+  SpaceMask quicker(SpaceId from, SpaceId to) const noexcept;
   const Stream& stream_for(SpaceId from, SpaceId to) const noexcept;
   Stream& stream_for(SpaceId from, SpaceId to) noexcept {
     return const_cast<Stream&>(std::as_const(*this).stream_for(from, to));
@@ -159,9 +164,9 @@ class Transfers {
     const bool is_host = from == host_space || to == host_space;
     return is_host ? replicas_.at(tile, host_space).node : any_node;
   }
-  Copy describe(TileId tile, SpaceId from, SpaceId to, ColumnRange columns) const;
+  Copy describe(TileId tile, SpaceId from, SpaceId to, const Slice& slice) const;
   Copy describe_column(std::span<const TileId> tiles, SpaceId to) const;
-  void add_record(Stream& stream, Transfer transfer, Event after);
+  Record& add_record(Stream& stream, Transfer transfer, Event after);
   void wait_for_both(StreamId stream, Event source, TileId tile, SpaceId to);
   static void part_ended(Stream& stream, const Completion& completion);
   void note(TileId tile, SpaceId from, SpaceId to, Event copied);
@@ -173,6 +178,7 @@ class Transfers {
   Replicas& replicas_;
   CopyTimes times_;
   LinkLoads loads_;
+  double operation_seconds_;  ///< What the host takes for one.
   std::vector<Space> spaces_;
   std::vector<Stream*> streams_;  ///< By stream id; null if not ours.
   std::size_t in_flight_ = 0;

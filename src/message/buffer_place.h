@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/buffer_place.h: places of public buffers.
+// src/message/buffer_place.h: places of public buffers, and the streams that come before.
 #pragma once
 
 #include <quadriga/message_buffer.h>
 
+#include <memory>
+
 #include "message/device_port.h"
+#include "message/stream_order.h"
 #include "message/transfer.h"
 
 namespace quadriga::message {
@@ -17,12 +20,23 @@ MessageBuffer place_of(const Buffer& buffer) {
   return {buffer.layout(), data, buffer.memory().port, buffer.memory().device};
 }
 
-/// Once its stream has come so far. Errors: device_lost.
+/// Null without a stream. Errors: device_lost.
 template <class Buffer>
-MessageBuffer ready_place_of(const Buffer& buffer) {
+std::shared_ptr<StreamOrder> order_of(const Buffer& buffer,
+                                      StreamSide side = StreamSide::before_and_after) {
   const DeviceMemory& memory = buffer.memory();
-  if (memory.stream && memory.port) memory.port->synchronize(memory.device, *memory.stream);
-  return place_of(buffer);
+  if (!memory.stream || !memory.port || buffer.layout().bytes() == 0) return nullptr;
+  return std::make_shared<StreamOrder>(memory.port, memory.device, *memory.stream, side);
+}
+
+/// What a collective takes: elements, once their stream has come so far.
+struct OrderedPlace {
+  MessageBuffer place;
+  std::shared_ptr<StreamOrder> before;
+};
+template <class Buffer>
+OrderedPlace ordered_place_of(const Buffer& buffer) {
+  return {place_of(buffer), order_of(buffer, StreamSide::before)};
 }
 
 }  // namespace quadriga::message

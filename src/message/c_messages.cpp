@@ -15,61 +15,69 @@
 #include <utility>
 #include <vector>
 
-#include "base/c_message.h"
-#include "message/communicator_common.h"
-#include "message/layout.h"
+#include "message/c_messages.h"
+#include "message/layout/layout.h"
+
+namespace quadriga::message {
+namespace {
+
+Layout elements(const void* data, std::int64_t count, const quadriga_layout* of) {
+  require(of != nullptr, "the layout is NULL");
+  require(count >= 0, fmt::format("the number of elements is {}; expected 0 or more", count));
+  require(data != nullptr || count == 0, "the address is NULL");
+  const Layout& layout = of->layout;
+  if (count == 1) return layout;
+  const auto size = static_cast<std::int64_t>(size_of(layout.elements().type()));
+  const bool is_element = layout.count() == 1 && layout.extent() == size && layout.lower() == 0 &&
+                          layout.bounds().first == 0;
+  return is_element ? contiguous_layout(count, layout.elements().type())
+                    : Layout::contiguous(count, layout);
+}
+
+}  // namespace
+
+SendBuffer sent(const void* data, std::int64_t count, const quadriga_layout* of) {
+  return {data, elements(data, count, of)};
+}
+
+ReceiveBuffer received(void* data, std::int64_t count, const quadriga_layout* of) {
+  return {data, elements(data, count, of)};
+}
+
+ReduceRule known(quadriga_operation operation) {
+  const int number = static_cast<int>(operation) & ~QUADRIGA_REPRODUCIBLE;
+  require(number >= 0 && number < reduce_operations,
+          fmt::format("operation {}; expected 0 to {}, and QUADRIGA_REPRODUCIBLE or not", number,
+                      reduce_operations - 1));
+  ReduceRule by(static_cast<ReduceOperation>(number));
+  by.reproducible = (static_cast<int>(operation) & QUADRIGA_REPRODUCIBLE) != 0;
+  return by;
+}
+
+}  // namespace quadriga::message
 
 using quadriga::c_failed;
-using quadriga::c_failure_of;
 using quadriga::require;
 using quadriga::message::CallKind;
 using quadriga::message::Communicator;
 using quadriga::message::ElementType;
 using quadriga::message::ExchangePlan;
+using quadriga::message::guarded;
+using quadriga::message::known;
 using quadriga::message::Layout;
+using quadriga::message::opened;
 using quadriga::message::ReceiveBuffer;
+using quadriga::message::received;
 using quadriga::message::ReduceOperation;
 using quadriga::message::Request;
 using quadriga::message::Seconds;
 using quadriga::message::SendBuffer;
+using quadriga::message::sent;
+using quadriga::message::started;
 using quadriga::message::Status;
 namespace message = quadriga::message;
 
-// NOLINTBEGIN: names of C.
-struct quadriga_communicator {
-  Communicator communicator;
-  bool is_part = false;
-};
-struct quadriga_layout {
-  Layout layout;
-};
-struct quadriga_request {
-  Request request;
-};
-struct quadriga_plan {
-  ExchangePlan plan;
-};
-// NOLINTEND
-
 namespace {
-
-/// Runs one call; no exception passes into C.
-template <class Call>
-std::int64_t guarded(Call&& call) noexcept try {
-  call();
-  return 0;
-} catch (const quadriga::Error& error) {
-  return c_failed(c_failure_of(error.code()), error.what());
-} catch (const std::exception& error) {
-  return c_failed(QUADRIGA_OTHER, error.what());
-} catch (...) {
-  return c_failed(QUADRIGA_OTHER, "what was thrown is no std::exception");
-}
-
-const Communicator& opened(const quadriga_communicator* comm) {
-  require(comm != nullptr, "the communicator is NULL");
-  return comm->communicator;
-}
 
 /// A collective. `prepare` makes of its arguments what is called then: arguments that are wrong
 /// here alone raise on all ranks.
@@ -89,44 +97,6 @@ std::int64_t collective(const quadriga_communicator* comm, message::CallKind kin
     }
     (*run)();
   });
-}
-
-/// A collective that `start(communicator)` starts: as above.
-template <class Start>
-std::int64_t started(const quadriga_communicator* comm, message::CallKind kind,
-                     quadriga_request** request, const Start& start) noexcept {
-  if (request == nullptr) return c_failed(QUADRIGA_INVALID, "the pointer to the result is NULL");
-  *request = nullptr;
-  return guarded([&] {
-    const Communicator& ranks = opened(comm);
-    try {
-      *request = new quadriga_request{start(ranks)};
-    } catch (const quadriga::Error& error) {
-      ranks.common().started().refuse(kind, error.what());
-      throw;
-    }
-  });
-}
-
-Layout elements(const void* data, std::int64_t count, const quadriga_layout* of) {
-  require(of != nullptr, "the layout is NULL");
-  require(count >= 0, fmt::format("the number of elements is {}; expected 0 or more", count));
-  require(data != nullptr || count == 0, "the address is NULL");
-  const Layout& layout = of->layout;
-  if (count == 1) return layout;
-  const auto size = static_cast<std::int64_t>(size_of(layout.elements().type()));
-  const bool is_element = layout.count() == 1 && layout.extent() == size && layout.lower() == 0 &&
-                          layout.bounds().first == 0;
-  return is_element ? message::contiguous_layout(count, layout.elements().type())
-                    : Layout::contiguous(count, layout);
-}
-
-SendBuffer sent(const void* data, std::int64_t count, const quadriga_layout* of) {
-  return {data, elements(data, count, of)};
-}
-
-ReceiveBuffer received(void* data, std::int64_t count, const quadriga_layout* of) {
-  return {data, elements(data, count, of)};
 }
 
 void tell(quadriga_status* status, const Status& found) {
@@ -154,13 +124,6 @@ std::span<const std::int64_t> numbers(const std::int64_t* first, std::int64_t co
           fmt::format("an array of {} numbers{}; expected 0 or more, at an address", count,
                       first ? "" : " is NULL"));
   return {first, static_cast<std::size_t>(count)};
-}
-
-ReduceOperation known(quadriga_operation operation) {
-  const int number = static_cast<int>(operation);
-  require(number >= 0 && number < message::reduce_operations,
-          fmt::format("operation {}; expected 0 to {}", number, message::reduce_operations - 1));
-  return static_cast<ReduceOperation>(number);
 }
 
 // A part for each rank; nothing on ranks where it doesn't count.

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/random.h"
@@ -97,21 +98,29 @@ void Collective::agree_again(const CollectiveTerms& terms) {
   agreed_ = true;
 }
 
-// Least and greatest fingerprint of all ranks, doubling the ranks that are known about each round.
+// Least and greatest fingerprint of all ranks, and what all offer, doubling the ranks that are
+// known about each round.
 void Collective::agree(const CollectiveTerms& terms) {
   struct Range {
     std::uint64_t least, greatest;
+    RankOffer offer;
   };
   const std::uint64_t own = fingerprint(terms);
-  Range range{own, own};
+  Range range{own, own, terms.offer};
   for (int distance = 1; distance < size(); distance *= 2) {
     Range other{};
     const Range mine = range;
-    exchange((rank() + distance) % size(), &mine, (rank() + size() - distance) % size(), &other,
-             sizeof other);
-    range = {std::min(range.least, other.least), std::max(range.greatest, other.greatest)};
+    const int from = (rank() + size() - distance) % size();
+    exchange((rank() + distance) % size(), &mine, from, &other, sizeof other);
+    if (!other.offer.is_valid())
+      throw PeerLost(from, fmt::format("{}: rank {} is lost: it offered rates or times that aren't "
+                                       "any",
+                                       name(operation_), from));
+    range = {std::min(range.least, other.least), std::max(range.greatest, other.greatest),
+             range.offer.and_also(other.offer)};
   }
   if (range.least != range.greatest || range.least % 2 == 1) tell_differences(terms);
+  offer_ = range.offer;
 }
 
 void Collective::tell_differences(const CollectiveTerms& terms) {
@@ -214,6 +223,9 @@ void Collective::take(const RankSteps& steps, const PlaceOf& places, const Reduc
   const Room stage({}, static_cast<std::size_t>(steps.stage_bytes));
   const ElementSignature& elements = reducing.elements;
   Endpoint& endpoint = communicator_.endpoint();
+  // Steps on devices take no time of this thread; the host's are reductions and copies of its own.
+  std::optional<Endpoint::Tending> tends;
+  if (offer_.on_devices()) tends.emplace(endpoint);
   StepMeans means;
   means.start_send = [&](int peer, int lane, const MessageBuffer& place) {
     return endpoint.start_send(message(peer, place, lane));

@@ -10,7 +10,8 @@
 
 #include "message/communicator.h"
 #include "message/device_local.h"
-#include "message/schedule.h"
+#include "message/schedules/rank_offer.h"
+#include "message/schedules/schedule.h"
 #include "message/step_runner.h"
 
 namespace quadriga::message {
@@ -25,6 +26,7 @@ struct CollectiveTerms {
   /// What else all must agree on, and in words.
   std::uint64_t detail = 0;
   std::string detail_text{};
+  RankOffer offer{};  ///< May differ: no part of what must be the same.
   std::string text() const;
 };
 
@@ -50,6 +52,12 @@ class Collective {
   // Steps. Ranks are the communicator's.
   int rank() const noexcept { return communicator_.rank(); }
   int size() const noexcept { return communicator_.size(); }
+  /// This rank's steps, planned by what all ranks offered in the last agreement: of one plan on
+  /// all of them.
+  std::shared_ptr<const RankSteps> planned(const CollectiveShape& shape,
+                                           const TreeOptions& options) const {
+    return communicator_.known_.steps(size(), rank(), shape, options, offer_);
+  }
   void send(int to, const void* data, std::size_t bytes);
   void receive(int from, void* data, std::size_t bytes);
   void send_place(int to, const MessageBuffer& place);
@@ -85,6 +93,7 @@ class Collective {
   const std::chrono::steady_clock::time_point begin_;
   const int tag_;  ///< Of its first lane.
   bool agreed_ = false;
+  RankOffer offer_;  ///< Of all ranks together, in the last agreement.
 };
 
 /// Bytes as they are.

@@ -8,7 +8,7 @@
 #include "message/collective.h"
 #include "message/collective_faults.h"
 #include "message/packed_place.h"
-#include "message/schedule_steps.h"
+#include "message/schedules/steps.h"
 
 namespace quadriga::message {
 

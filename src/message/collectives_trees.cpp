@@ -72,6 +72,11 @@ Home home_of(const MessageBuffer& from, const MessageBuffer& into) {
   return message::home_of(into.on_device() ? into : from);
 }
 
+RankOffer offer_of(const Home& home) {
+  if (!home.port) return {};
+  return {home.port->peer_rate(home.device), home.port->message_cost()};
+}
+
 }  // namespace
 
 void CommunicatorCore::force(const TreeOptions& options) {
@@ -88,10 +93,10 @@ void CommunicatorCore::broadcast(const MessageBuffer& place, int root, const Pat
       CallKind::bcast, root, -1, place.layout.elements(),
       first_of(root_fault(root, size()), receives ? overlap_fault(place) : std::string())};
   add_options(terms, forced_);
+  terms.offer = offer_of(message::home_of(place));
   collective.run(terms, [&] {
     const auto whole = static_cast<std::int64_t>(place.bytes());
-    const auto steps =
-        known_.steps(size(), rank(), {TreeCollective::broadcast, root, {whole}, 1}, forced_);
+    const auto steps = collective.planned({TreeCollective::broadcast, root, {whole}, 1}, forced_);
     const bool in_one = std::ranges::all_of(
         steps->steps, [&](const RankStep& each) { return each.bytes == whole; });
     // In one piece it travels as it lies.
@@ -115,9 +120,10 @@ void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& in
                         first_of(root_fault(root, size()),
                                  reduction_fault(from, is_root ? &into : nullptr, operation))};
   add_options(terms, options);
+  const MessageBuffer wanted = is_root ? into : MessageBuffer{};
+  const Home home = home_of(from, wanted);
+  terms.offer = offer_of(home);
   collective.run(terms, [&] {
-    const MessageBuffer wanted = is_root ? into : MessageBuffer{};
-    const Home home = home_of(from, wanted);
     const bool is_apart = is_root && !is_same(from, into);
     const PackedPlace own(collective, from, true, is_apart ? &into : nullptr, home);
     const PackedPlace result(collective, wanted, false, nullptr, home);
@@ -125,7 +131,7 @@ void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& in
                                 root,
                                 {static_cast<std::int64_t>(own.bytes())},
                                 element_bytes(elements)};
-    collective.take(*known_.steps(size(), rank(), shape, options), places_of(own, result),
+    collective.take(*collective.planned(shape, options), places_of(own, result),
                     {home, operation, elements});
     if (is_root) result.write_back();
   });
@@ -141,8 +147,9 @@ void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer
   CollectiveTerms terms{CallKind::allreduce, -1, static_cast<int>(operation), elements,
                         reduction_fault(from, &into, operation)};
   add_options(terms, options);
+  const Home home = home_of(from, into);
+  terms.offer = offer_of(home);
   collective.run(terms, [&] {
-    const Home home = home_of(from, into);
     const bool is_apart = !is_same(from, into);
     const PackedPlace own(collective, from, true, is_apart ? &into : nullptr, home);
     const PackedPlace result(collective, into, false, nullptr, home);
@@ -150,7 +157,7 @@ void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer
                                 0,
                                 {static_cast<std::int64_t>(own.bytes())},
                                 element_bytes(elements)};
-    collective.take(*known_.steps(size(), rank(), shape, options), places_of(own, result),
+    collective.take(*collective.planned(shape, options), places_of(own, result),
                     {home, operation, elements});
     result.write_back();
   });
@@ -190,13 +197,14 @@ void CommunicatorCore::reduce_scatter(const MessageBuffer& from, const MessageBu
                                  counts_fault(from, into, rank(), size(), counts))};
   add_counts(terms, counts);
   add_options(terms, options);
+  const Home home = home_of(from, into);
+  terms.offer = offer_of(home);
   collective.run(terms, [&] {
-    const Home home = home_of(from, into);
     const PackedPlace own(collective, from, true, &into, home);
     const PackedPlace result(collective, into, false, nullptr, home);
     CollectiveShape shape{TreeCollective::reduce_scatter, 0, {}, element_bytes(elements)};
     for (const std::int64_t each : counts) shape.bytes.push_back(each * shape.element_bytes);
-    collective.take(*known_.steps(size(), rank(), shape, options), places_of(own, result),
+    collective.take(*collective.planned(shape, options), places_of(own, result),
                     {home, operation, elements});
     result.write_back();
   });
@@ -208,11 +216,12 @@ void CommunicatorCore::all_gather(const MessageBuffer& from, const MessageBuffer
   CollectiveTerms terms{CallKind::allgather, -1, -1, from.layout.elements(),
                         first_of(part_fault(into, from, size()), overlap_fault(into))};
   add_options(terms, forced_);
+  terms.offer = offer_of(home_of(from, into));
   collective.run(terms, [&] {
     const PackedPlace own(collective, from, true, &into), all(collective, into, false);
     CollectiveShape shape{TreeCollective::all_gather, 0, {}, 1};
     shape.bytes.assign(static_cast<std::size_t>(size()), static_cast<std::int64_t>(own.bytes()));
-    collective.take(*known_.steps(size(), rank(), shape, forced_), places_of(own, all));
+    collective.take(*collective.planned(shape, forced_), places_of(own, all));
     all.write_back();
   });
 }
@@ -236,6 +245,7 @@ void CommunicatorCore::all_gather_parts(const MessageBuffer& from,
   else if (!(into[static_cast<std::size_t>(rank())].layout.elements() == from.layout.elements()))
     terms.fault = fmt::format("this rank gives {}", from.layout.elements().text());
   add_options(terms, forced_);
+  terms.offer = offer_of(message::home_of(from));
   collective.run(terms, [&] {
     const PackedPlace own(collective, from, true);
     const auto there = std::ranges::find_if(into, &MessageBuffer::on_device);
@@ -246,7 +256,7 @@ void CommunicatorCore::all_gather_parts(const MessageBuffer& from,
       if (place.buffer == StepBuffer::input) return own.at(place.offset, bytes);
       return all.at(place.offset, static_cast<std::size_t>(bytes));
     };
-    collective.take(*known_.steps(size(), rank(), shape, forced_), places);
+    collective.take(*collective.planned(shape, forced_), places);
     std::int64_t at = 0;
     for (const MessageBuffer& each : into) {
       if (each.bytes() > 0) collective.copy(all.at(at, each.bytes()), each);

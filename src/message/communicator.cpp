@@ -126,14 +126,41 @@ std::vector<PredictedPath> CommunicatorCore::predict(const MessageBuffer& from, 
 ExchangeTransfers CommunicatorCore::plan(const std::vector<PlannedMessage>& sends,
                                          const std::vector<PlannedMessage>& receives,
                                          std::shared_ptr<void> keep) const {
+  std::vector<std::optional<std::uintptr_t>> streams;
   const auto postings = [&](const std::vector<PlannedMessage>& from, CallKind operation) {
     std::vector<Posting> made;
-    for (const PlannedMessage& each : from)
+    for (const PlannedMessage& each : from) {
       made.push_back(message(each.place, each.peer, each.tag, operation));
+      streams.push_back(each.place.on_device() ? each.stream : std::nullopt);
+    }
     return made;
   };
-  return {endpoint_, postings(receives, CallKind::recv), postings(sends, CallKind::send),
-          std::move(keep)};
+  const std::vector<Posting> arriving = postings(receives, CallKind::recv);
+  const std::vector<Posting> leaving = postings(sends, CallKind::send);
+  return {endpoint_, arriving, leaving, std::move(keep), std::move(streams)};
+}
+
+void CommunicatorCore::await_stream(const std::shared_ptr<StreamOrder>& order, CallKind kind,
+                                    const Patience& patience) {
+  if (!order) return;
+  Posting what;
+  what.operation = kind;
+  what.context = context_ + 1;
+  what.group = group_;
+  try {
+    endpoint_->await_stream(*order, what, patience);
+  } catch (const PeerLost&) {
+    throw;  // The others find out.
+  } catch (const Error& error) {
+    if (error.code() == Errc::device_lost)
+      refuse(kind, error.what(), patience);
+    else
+      give_up(error.what());
+    throw;
+  } catch (...) {
+    give_up("its call was interrupted");
+    throw;
+  }
 }
 
 void CommunicatorCore::refuse(CallKind kind, const std::string& why, const Patience& patience) {

@@ -21,8 +21,8 @@
 
 #include "message/endpoint.h"
 #include "message/exchange_transfers.h"
-#include "message/pack_reduce.h"
-#include "message/step_cache.h"
+#include "message/pack/reduce.h"
+#include "message/schedules/step_cache.h"
 
 namespace quadriga::message {
 
@@ -31,6 +31,8 @@ struct PlannedMessage {
   MessageBuffer place;
   int peer = 0;
   int tag = 0;
+  /// What this stream of the place's device holds at a start comes first.
+  std::optional<std::uintptr_t> stream{};
 };
 
 /// Elements for or from a rank.
@@ -91,6 +93,11 @@ class CommunicatorCore {
                          const std::vector<PlannedMessage>& receives,
                          std::shared_ptr<void> keep = {}) const;
 
+  /// Waits for the stream of an array, if there is one, before a collective. A rank that doesn't
+  /// wait any longer gives up, of which the others are told; so they are of a lost device.
+  /// Errors: deadline; device_lost; those of the collective.
+  void await_stream(const std::shared_ptr<StreamOrder>& order, CallKind kind,
+                    const Patience& patience);
   /// Stands for a collective in which this rank can't take part: it raises on all ranks.
   void refuse(CallKind kind, const std::string& why, const Patience& patience);
   void barrier(const Patience& patience);
@@ -99,7 +106,9 @@ class CommunicatorCore {
   /// Errors: invalid_argument for nonsense.
   void force(const TreeOptions& options);
   /// `into` counts on the root only. Elements of one type. The order of operations depends on the
-  /// number of ranks, the root and the size; with `reproducible` it doesn't depend on the size.
+  /// number of ranks, the root, the size and, if all ranks' data are in memory of devices, their
+  /// DevicePort::peer_rate() and message_cost(); with `reproducible` on the number of ranks and the
+  /// root alone.
   void reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,
               int root, const Patience& patience, bool reproducible = false);
   void all_reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,

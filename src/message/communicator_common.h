@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -30,6 +31,12 @@ struct Communicator::Common {
   Common(std::shared_ptr<Endpoint> of, CommunicatorCore made, double seconds)
       : endpoint(std::move(of)), core(std::move(made)), deadline(seconds) {}
   Patience patience(Seconds given) const { return patience_for(given, deadline.load()); }
+  /// For several waits of one call.
+  Patience patience_from_now(Seconds given) const {
+    Patience made = patience(given);
+    made.since = std::chrono::steady_clock::now();
+    return made;
+  }
   Request request(TransferPtr transfer) const {
     Request made;
     made.endpoint_ = endpoint;

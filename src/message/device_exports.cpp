@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "message/layout_code.h"
+#include "message/layout/code.h"
 
 namespace quadriga::message {
 
@@ -33,7 +33,7 @@ std::size_t DeviceExports::describe(const MessageBuffer& place, const PeerLink& 
     offer.port = 0;
   } else if (!is_staged && link.process >= 0) {
     const std::byte* const lies = place.data + first;
-    MemoryExport made = place.port->export_memory(place.device, lies);
+    MemoryExport made = place.port->memory().export_memory(place.device, lies);
     if (made.refusal.empty() && offer.span > made.handle.bytes - made.offset)
       made = MemoryExport::refused("it lies in several allocations");
     if (!made.refusal.empty()) {
@@ -71,8 +71,8 @@ void DeviceExports::look_for_gone() {
   std::erase_if(known_, [&](const Known& each) {
     const auto port = each.port.lock();
     const bool is_there =
-        port &&
-        port->allocation_at(each.device, reinterpret_cast<const void*>(each.base)) == each.id;
+        port && port->memory().allocation_at(each.device,
+                                             reinterpret_cast<const void*>(each.base)) == each.id;
     if (is_there) return false;
     for (std::size_t rank = 0; rank < each.told.size(); ++rank)
       if (each.told[rank]) news_.push_back({rank, each.id});

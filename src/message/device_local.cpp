@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "message/pack_stream.h"
+#include "message/pack/stream.h"
 
 namespace quadriga::message {
 namespace {
@@ -63,28 +63,28 @@ class Reduction final : public DeviceMove {
   Reduction(const MessageBuffer& into, const MessageBuffer& from, const MessageBuffer& with,
             ReduceOperation operation, ElementType type)
       : port_(into.port) {
-    constexpr auto lane = DevicePort::Lane::out;
+    constexpr auto lane = PortLane::out;
     const DeviceId device = into.device;
     const SpaceId space = port_->space(device);
     std::byte* const target = into.flat();
     const std::size_t bytes = into.bytes();
     if (from.flat() != target)
-      last_ = port_->copy(device, lane, {space, space, from.flat(), target, bytes});
+      last_ = port_->operations().copy(device, lane, {space, space, from.flat(), target, bytes});
     const auto count = static_cast<std::int64_t>(bytes / size_of(type));
     const PackPart part{contiguous_layout(count, type), target, with.flat(), 0, bytes};
     try {
-      last_ = port_->unpack_reduce(device, lane, part, operation);
+      last_ = port_->packing().unpack_reduce(device, lane, part, operation);
     } catch (...) {
-      port_->finish(last_);
+      port_->operations().finish(last_);
       throw;
     }
   }
   ~Reduction() override {
-    if (!ended_) port_->finish(last_);
+    if (!ended_) port_->operations().finish(last_);
   }
 
   bool advance() override {
-    if (ended_ || !port_->has_ended(last_)) return false;
+    if (ended_ || !port_->operations().has_ended(last_)) return false;
     return ended_ = true;
   }
   bool has_ended() override { return ended_; }
@@ -125,14 +125,14 @@ Room::Room(Home home, std::size_t bytes) : home_(std::move(home)), bytes_(bytes)
     on_host_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
     return;
   }
-  on_device_ = home_.port->take_room(home_.device, bytes);
+  on_device_ = home_.port->memory().take_room(home_.device, bytes);
   if (!on_device_)
     fail(Errc::too_large,
          fmt::format("device {} has no {} bytes left for a collective", home_.device, bytes));
 }
 
 Room::~Room() {
-  if (on_device_) home_.port->give_room(home_.device, on_device_, bytes_);
+  if (on_device_) home_.port->memory().give_room(home_.device, on_device_, bytes_);
 }
 
 Room::Room(Room&& other) noexcept

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "message/device_moves.h"
-#include "message/pack_reduce.h"
+#include "message/pack/reduce.h"
 
 namespace quadriga::message {
 

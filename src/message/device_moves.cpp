@@ -15,7 +15,7 @@
 namespace quadriga::message {
 namespace {
 
-constexpr std::size_t block_bytes = DevicePort::block_bytes;
+constexpr std::size_t block_bytes = PortBlocks::block_bytes;
 
 [[noreturn]] void fail_without_memory(DeviceId device) {
   fail(Errc::too_large,
@@ -69,17 +69,17 @@ DeviceBlocks::DeviceBlocks(DevicePlace place, std::size_t bytes)
 
 DeviceBlocks::~DeviceBlocks() {
   for (Block& each : blocks_) {
-    if (!each.has_ended) place_.port->finish(each.ticket);
-    place_.port->give_host_block(each.host);
-    place_.port->give_block(place_.device, each.device);
+    if (!each.has_ended) place_.port->operations().finish(each.ticket);
+    place_.port->blocks().give_host(each.host);
+    place_.port->blocks().give(place_.device, each.device);
   }
 }
 
 void DeviceBlocks::take(Block& block) {
-  if (!block.host) block.host = place_.port->take_host_block();
+  if (!block.host) block.host = place_.port->blocks().take_host();
   if (!block.host) fail(Errc::too_large, "no host memory left for a message's blocks");
   if (place_.flat() || block.device) return;
-  block.device = place_.port->take_block(place_.device);
+  block.device = place_.port->blocks().take(place_.device);
   if (!block.device) fail_without_memory(place_.device);
 }
 
@@ -96,13 +96,13 @@ void DeviceReader::queue(Block& block) {
   if (source) {
     source += block.begin;
   } else {
-    port.pack(place_.device, DevicePort::Lane::out,
-              {place_.layout, place_.data, block.device, block.begin, block.bytes});
+    port.packing().pack(place_.device, PortLane::out,
+                        {place_.layout, place_.data, block.device, block.begin, block.bytes});
     source = block.device;
   }
   const SpaceId space = place_.flat() ? place_.space : port.space(place_.device);
-  block.ticket = port.copy(place_.device, DevicePort::Lane::out,
-                           {space, host_space, source, block.host, block.bytes});
+  block.ticket = port.operations().copy(place_.device, PortLane::out,
+                                        {space, host_space, source, block.host, block.bytes});
   queued_ += block.bytes;
 }
 
@@ -118,7 +118,7 @@ std::span<const std::byte> DeviceReader::at(std::size_t offset) {
   }
   for (Block& each : blocks_) {
     if (each.bytes == 0 || offset < each.begin || offset >= each.begin + each.bytes) continue;
-    if (!each.has_ended) each.has_ended = place_.port->has_ended(each.ticket);
+    if (!each.has_ended) each.has_ended = place_.port->operations().has_ended(each.ticket);
     if (!each.has_ended) return {};
     const std::size_t skipped = offset - each.begin;
     return {each.host + skipped, each.bytes - skipped};
@@ -129,7 +129,7 @@ std::span<const std::byte> DeviceReader::at(std::size_t offset) {
 void DeviceWriter::free_ended() {
   for (Block& each : blocks_) {
     if (each.bytes == 0 || !each.ticket) continue;
-    if (!place_.port->has_ended(each.ticket)) continue;
+    if (!place_.port->operations().has_ended(each.ticket)) continue;
     each.ticket = {};
     each.bytes = 0;
   }
@@ -183,13 +183,13 @@ void DeviceWriter::queue(Block& block) {
   DevicePort& port = *place_.port;
   std::byte* const flat = place_.flat();
   const SpaceId space = flat ? place_.space : port.space(place_.device);
-  block.ticket = port.copy(
+  block.ticket = port.operations().copy(
       place_.device, own_lane,
       {host_space, space, block.host, flat ? flat + block.begin : block.device, block.bytes});
   if (!flat)
     block.ticket =
-        port.unpack(place_.device, own_lane,
-                    {place_.layout, place_.data, block.device, block.begin, block.bytes});
+        port.packing().unpack(place_.device, own_lane,
+                              {place_.layout, place_.data, block.device, block.begin, block.bytes});
   queued_ += block.bytes;
 }
 
@@ -209,16 +209,17 @@ DeviceCopier::DeviceCopier(DevicePlace from, DevicePlace to, std::size_t bytes)
                       static_cast<double>(std::size_t{1} << 30);
   const double most = std::clamp(rate * most_seconds, 1e6, 1e12);
   // Segments begin where the widest loads may.
-  segment_ = in_blocks_ ? to_.port->scratch_bytes() : static_cast<std::size_t>(most) & ~4095ull;
+  segment_ =
+      in_blocks_ ? to_.port->blocks().scratch_bytes() : static_cast<std::size_t>(most) & ~4095ull;
 }
 
 DeviceCopier::~DeviceCopier() {
-  for (const PortTicket each : under_way_) to_.port->finish(each);
-  for (std::byte* const each : blocks_) to_.port->give_scratch(to_.device, each);
+  for (const PortTicket each : under_way_) to_.port->operations().finish(each);
+  for (std::byte* const each : blocks_) to_.port->blocks().give_scratch(to_.device, each);
 }
 
 std::byte* DeviceCopier::block(std::size_t which) {
-  if (!blocks_[which]) blocks_[which] = to_.port->take_scratch(to_.device);
+  if (!blocks_[which]) blocks_[which] = to_.port->blocks().take_scratch(to_.device);
   if (!blocks_[which]) fail_without_memory(to_.device);
   return blocks_[which];
 }
@@ -229,34 +230,38 @@ PortTicket DeviceCopier::queue(std::size_t begin, std::size_t bytes) {
   std::byte* const source = from_.flat();
   std::byte* const target = to_.flat();
   if (source && target)
-    return port.copy(to_.device, own_lane,
-                     {from_.space, to_.space, source + begin, target + begin, bytes});
+    return port.operations().copy(to_.device, own_lane,
+                                  {from_.space, to_.space, source + begin, target + begin, bytes});
   if (direct_)
-    return port.move(to_.device, own_lane,
-                     {from_.layout, from_.data, to_.layout, to_.data, begin, bytes});
+    return port.packing().move(to_.device, own_lane,
+                               {from_.layout, from_.data, to_.layout, to_.data, begin, bytes});
   if (!in_blocks_ && target)
-    return port.pack(to_.device, own_lane,
-                     {from_.layout, from_.data, target + begin, begin, bytes});
+    return port.packing().pack(to_.device, own_lane,
+                               {from_.layout, from_.data, target + begin, begin, bytes});
   if (!in_blocks_)
-    return port.unpack(to_.device, own_lane, {to_.layout, to_.data, source + begin, begin, bytes});
+    return port.packing().unpack(to_.device, own_lane,
+                                 {to_.layout, to_.data, source + begin, begin, bytes});
   std::byte* packed = source ? source + begin : block(0);
   PortTicket last;
   if (!source)
-    last = port.pack(to_.device, own_lane, {from_.layout, from_.data, packed, begin, bytes});
+    last =
+        port.packing().pack(to_.device, own_lane, {from_.layout, from_.data, packed, begin, bytes});
   if (from_.space != to_.space) {
     std::byte* const into = target ? target + begin : block(1);
-    last = port.copy(to_.device, own_lane, {from_.space, to_.space, packed, into, bytes});
+    last =
+        port.operations().copy(to_.device, own_lane, {from_.space, to_.space, packed, into, bytes});
     packed = into;
   }
   if (!target)
-    last = port.unpack(to_.device, own_lane, {to_.layout, to_.data, packed, begin, bytes});
+    last =
+        port.packing().unpack(to_.device, own_lane, {to_.layout, to_.data, packed, begin, bytes});
   return last;
 }
 
 bool DeviceCopier::advance() {
   constexpr std::size_t most_under_way = 4;
   bool moved = false;
-  while (!under_way_.empty() && to_.port->has_ended(under_way_.front())) {
+  while (!under_way_.empty() && to_.port->operations().has_ended(under_way_.front())) {
     under_way_.pop_front();
     moved = true;
   }

@@ -51,7 +51,7 @@ class DeviceMove {
   virtual bool has_ended() = 0;
   /// Whether all operations are queued, on `own_lane`.
   virtual bool is_queued() const noexcept { return false; }
-  static constexpr auto own_lane = DevicePort::Lane::across;
+  static constexpr auto own_lane = PortLane::across;
 };
 
 /// Two blocks of the host's memory that a packed stream passes, each with one of the device's
@@ -107,7 +107,7 @@ class DeviceWriter : public DeviceBlocks {
   bool has_ended();
   /// Whether all operations are queued, on `own_lane`.
   bool is_queued() const noexcept { return queued_ == bytes_; }
-  static constexpr auto own_lane = DevicePort::Lane::in;
+  static constexpr auto own_lane = PortLane::in;
 
  private:
   Block* current() noexcept;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "message/device_moves.h"
+#include "message/ports.h"
 
 namespace quadriga::message {
 namespace {
@@ -21,13 +22,13 @@ std::shared_ptr<DevicePort> port_for(const std::string& devices) {
     const auto read = std::from_chars(devices.data() + one_gpu.size(), end, ordinal);
     require(read.ec == std::errc() && read.ptr == end && ordinal >= 0,
             "Devices: '" + devices + "': expected cuda:NUMBER");
-    return DevicePort::cuda(ordinal);
+    return ports::cuda(ordinal);
   }
   Machine machine = Machine::parse(devices);
   for (const Device& each : machine.devices)
     require(each.kind == DeviceKind::emulated,
             "Devices: '" + devices + "': expected emulated devices, or cuda:NUMBER");
-  return DevicePort::open(std::move(machine));
+  return ports::open(std::move(machine));
 }
 
 MessageBuffer bytes_at(const std::shared_ptr<DevicePort>& port, int device, const void* memory,
@@ -50,7 +51,7 @@ DeviceMemory Devices::memory(int device, std::optional<std::uintptr_t> stream) c
 }
 
 void* Devices::allocate(int device, std::size_t bytes) const {
-  void* const made = port_->allocate(memory(device, {}).device, bytes);
+  void* const made = port_->memory().allocate(memory(device, {}).device, bytes);
   if (!made)
     fail(Errc::too_large, "Devices: device " + std::to_string(device) + " has no " +
                               std::to_string(bytes) + " bytes of memory left");
@@ -58,7 +59,8 @@ void* Devices::allocate(int device, std::size_t bytes) const {
 }
 
 void Devices::deallocate(int device, void* memory) const noexcept {
-  if (memory) port_->deallocate(static_cast<DeviceId>(device), static_cast<std::byte*>(memory));
+  if (memory)
+    port_->memory().deallocate(static_cast<DeviceId>(device), static_cast<std::byte*>(memory));
 }
 
 void Devices::write(int device, void* memory, const void* from, std::size_t bytes) const {
@@ -80,7 +82,7 @@ ReceiveBuffer Devices::received(void* data, Layout layout, int device,
 }
 
 std::uintptr_t Devices::open_stream(int device) const {
-  return port_->open_stream(memory(device, {}).device);
+  return port_->streams().open(memory(device, {}).device);
 }
 
 }  // namespace quadriga::message

@@ -42,10 +42,7 @@ void pause_briefly() noexcept {
 
 // Nobody serves while it lives. Ends with the lock held, however the wait ended.
 struct Endpoint::Attention {
-  Attention(Endpoint& endpoint, Hold& guard) : self(endpoint), hold(guard) {
-    ++self.attended_;
-    if (self.own_.armed(Doorbell::service)) self.own_.disarm(Doorbell::service);
-  }
+  Attention(Endpoint& endpoint, Hold& guard) : self(endpoint), hold(guard) { self.attend(); }
   ~Attention() {
     hold.resume();
     --self.attended_;
@@ -61,11 +58,11 @@ struct Endpoint::Attention {
 struct Endpoint::ProbeNote {
   ProbeNote(Endpoint& endpoint, int from) : self(endpoint), source(from) {
     const Hold hold(self);
-    self.traffic_.receives().begin_probe(source);
+    self.traffic_.receives().postbox().begin_probe(source);
   }
   ~ProbeNote() {
     const Hold hold(self);
-    self.traffic_.receives().end_probe(source);
+    self.traffic_.receives().postbox().end_probe(source);
   }
   ProbeNote(const ProbeNote&) = delete;
   ProbeNote& operator=(const ProbeNote&) = delete;
@@ -159,6 +156,12 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
   }
 }
 
+// With the lock, as the next one.
+void Endpoint::attend() noexcept {
+  ++attended_;
+  if (own_.armed(Doorbell::service)) own_.disarm(Doorbell::service);
+}
+
 void Endpoint::leave_to_service() noexcept {
   if (attended_ > 0 || !service_) return;
   if (!traffic_.has_large()) return;
@@ -172,7 +175,24 @@ void Endpoint::leave_to_service() noexcept {
   }
   if (!moved && !dozes_) return;
   dozes_ = false;
+  ++handed_over_;
   own_.wake_service();
+}
+
+Endpoint::Tending::Tending(Endpoint& endpoint) : endpoint_(endpoint) {
+  const Hold hold(endpoint_);
+  endpoint_.attend();
+}
+
+Endpoint::Tending::~Tending() {
+  const Hold hold(endpoint_);
+  --endpoint_.attended_;
+  endpoint_.leave_to_service();
+}
+
+std::uint64_t Endpoint::handed_over() {
+  const Hold hold(*this);
+  return handed_over_;
 }
 
 void Endpoint::send(const Posting& message, const Patience& patience) {
@@ -217,7 +237,8 @@ MessageStatus Endpoint::end_call(const TransferPtr& transfer, const Posting& mes
 // but the service thread may look after that later.
 bool Endpoint::has_ended_for_caller(MessageTransfer& transfer) {
   if (transfer.done.load(std::memory_order_relaxed) || transfer.is_led) return true;
-  if (!transfer.order || transfer.sends || !service_ || !transfer.is_queued()) return false;
+  const bool may_lead = transfer.order && transfer.order->can_lead() && !transfer.sends && service_;
+  if (!may_lead || !transfer.is_queued()) return false;
   traffic_.receives().lead(transfer);
   return transfer.is_led;
 }

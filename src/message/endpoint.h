@@ -6,11 +6,11 @@
 //      calls foreign code, while holding it.
 //   2. Any call moves all messages of the rank on, not only its own. A call that ends others' calls
 //      rings the own bell.
-//   3. The service thread moves messages only while no thread is inside a wait (attended_ is 0) and
-//      a large message needs this rank; small ones lie in their ring until a call looks. Else it
-//      sleeps in poll(), on the ends of the other processes and on its eventfd; while a large
-//      message needs this rank, 100 ms at a time: a rank that is stopped exactly between disarming
-//      the bell and waking delays it by that.
+//   3. The service thread moves messages only while no thread is inside a wait or tends to them
+//      (attended_ is 0), and a large message needs this rank; small ones lie in their ring until a
+//      call looks. Else it sleeps in poll(), on the ends of the other processes and on its eventfd;
+//      while a large message needs this rank, 100 ms at a time: a rank that is stopped exactly
+//      between disarming the bell and waking delays it by that.
 //   4. A wait ends by what it waits for, by the loss of a rank that it needs, by its deadline, or
 //      by what its interrupt throws; it sleeps 50 ms at a time. One that withdraws a send ends
 //      after `patience_while_held` at the latest.
@@ -26,11 +26,11 @@
 #include <span>
 #include <vector>
 
-#include "message/agreement.h"
 #include "message/path_prediction.h"
 #include "message/posting.h"
 #include "message/service_thread.h"
 #include "message/traffic.h"
+#include "message/wire/agreement.h"
 
 namespace quadriga::message {
 
@@ -69,6 +69,9 @@ class Endpoint {
   /// Moves messages until `is_over()` of transfers; `what` is said of it. Errors: deadline.
   void wait_for(const std::function<bool()>& is_over, const Posting& what,
                 const Patience& patience);
+  /// Waits until a stream has come as far as a collective asks, which is `what`, and moves messages
+  /// meanwhile. Errors: deadline; device_lost; what the interrupt or check() throws.
+  void await_stream(StreamOrder& order, const Posting& what, const Patience& patience);
   /// Withdraws a transfer; false if it has ended, or a stream waits for its end. Its memory isn't
   /// used any more: what another's device copies of it already is waited for. False also if that
   /// takes longer than `patience_while_held`: its process is stopped, and the transfer goes on.
@@ -113,6 +116,21 @@ class Endpoint {
   /// Whether a rank of the world is here, as far as this one knows.
   Presence presence(int rank);
 
+  /// While it lives, its thread starts messages and waits for them in turns that are short: nobody
+  /// else has to move them, so that what is started wakes no other thread.
+  class Tending {
+   public:
+    explicit Tending(Endpoint& endpoint);
+    ~Tending();
+    Tending(const Tending&) = delete;
+    Tending& operator=(const Tending&) = delete;
+
+   private:
+    Endpoint& endpoint_;
+  };
+  /// How often calls woke the service thread to go on with what they had started.
+  std::uint64_t handed_over();
+
  private:
   enum class Polled { nothing, moved, over };
   class Hold;
@@ -129,6 +147,7 @@ class Endpoint {
                        std::chrono::steady_clock::time_point until);
   bool has_ended_for_caller(MessageTransfer& transfer);
   static MessageStatus result_of(const MessageTransfer& transfer);
+  void attend() noexcept;
   void leave_to_service() noexcept;
   std::string leave(std::vector<TransferPtr>& given_up);
   void abort_with(const Group& group, const ContextAbort& why) noexcept;
@@ -143,6 +162,7 @@ class Endpoint {
   std::mutex mutex_;
   Traffic traffic_;
   int attended_ = 0;
+  std::uint64_t handed_over_ = 0;
   bool closed_ = false;
   bool dozes_ = true;                     ///< The service thread may sleep until it is woken.
   std::optional<ServiceThread> service_;  ///< Last: it uses all the rest.

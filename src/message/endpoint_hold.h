@@ -2,23 +2,25 @@
 // src/message/endpoint_hold.h: an endpoint's lock, for its own functions.
 #pragma once
 
+#include <optional>
+
 #include "message/endpoint.h"
 
 namespace quadriga::message {
 
-// The lock; what transfers kept is let go after it.
+// The lock; what transfers kept is let go, and what is to be logged is logged, after it.
 class Endpoint::Hold {
  public:
   explicit Hold(Endpoint& endpoint) : self_(endpoint), lock_(endpoint.mutex_) {}
   ~Hold() {
     resume();
-    kept_ = self_.traffic_.take_kept();
+    left_.emplace(self_.traffic_.take_left());
     lock_.unlock();
   }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
   void pause() {
-    const auto kept = self_.traffic_.take_kept();
+    const Leftovers left = self_.traffic_.take_left();
     lock_.unlock();
   }
   void resume() {
@@ -26,7 +28,7 @@ class Endpoint::Hold {
   }
 
  private:
-  std::vector<std::shared_ptr<void>> kept_;
+  std::optional<Leftovers> left_;
   Endpoint& self_;
   std::unique_lock<std::mutex> lock_;
 };

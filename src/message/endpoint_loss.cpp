@@ -25,7 +25,7 @@ void Endpoint::abort_with(const Group& group, const ContextAbort& why) noexcept 
   if (process_id() != owner_) return;
   try {
     const Hold hold(*this);
-    if (!traffic_.receives().abort_of(why.context)) traffic_.abort(group, why);
+    if (!traffic_.aborts().find(why.context)) traffic_.abort(group, why);
   } catch (...) {
     // The others have their own deadlines.
   }
@@ -45,7 +45,7 @@ RankSet Endpoint::agree_on_present(const Group& group, std::uint64_t context, st
       if (rank == rank_ || traffic_.link(rank).presence == Presence::here) present.add(rank);
     }
     for (const std::uint64_t each : {context, context + 1})
-      if (const ContextAbort* const why = traffic_.receives().abort_of(each))
+      if (const ContextAbort* const why = traffic_.aborts().find(each))
         if (why->lost != rank_ && group.rank_of(why->lost) >= 0) present.remove(why->lost);
   }
   return agree(*segment_, rank_, key, present);
@@ -55,7 +55,7 @@ void Endpoint::check(const Group& group, CallKind operation, std::uint64_t conte
   check_not_forked(owner_);
   const Hold hold(*this);
   check_usable();
-  if (const ContextAbort* const found = traffic_.receives().abort_of(context))
+  if (const ContextAbort* const found = traffic_.aborts().find(context))
     std::rethrow_exception(found->error(group));
   for (const int rank : group.world) {
     const PeerLink& link = traffic_.link(rank);

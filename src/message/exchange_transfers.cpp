@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "message/stream_order.h"
+
 namespace quadriga::message {
 namespace {
 
@@ -21,8 +23,12 @@ bool has_failed(const TransferPtr& transfer) {
 
 ExchangeTransfers::ExchangeTransfers(std::shared_ptr<Endpoint> endpoint,
                                      const std::vector<Posting>& receives,
-                                     const std::vector<Posting>& sends, std::shared_ptr<void> keep)
-    : endpoint_(std::move(endpoint)), keep_(std::move(keep)), receives_(receives.size()) {
+                                     const std::vector<Posting>& sends, std::shared_ptr<void> keep,
+                                     std::vector<std::optional<std::uintptr_t>> streams)
+    : endpoint_(std::move(endpoint)),
+      keep_(std::move(keep)),
+      receives_(receives.size()),
+      streams_(std::move(streams)) {
   for (const Posting& each : receives) all_.push_back(transfer_of(each, false));
   for (const Posting& each : sends) all_.push_back(transfer_of(each, true));
   for (const TransferPtr& each : all_) each->done = true;
@@ -32,6 +38,12 @@ void ExchangeTransfers::start() const {
   const auto open = std::ranges::find_if(all_, is_open);
   if (open != all_.end())
     fail(Errc::invalid_argument, "start: " + (*open)->text() + " hasn't ended yet");
+  for (std::size_t i = 0; i < streams_.size(); ++i)
+    if (streams_[i]) {
+      const MessageBuffer& place = all_[i]->place;
+      all_[i]->order =
+          std::make_shared<StreamOrder>(place.port, place.device, *streams_[i], StreamSide::before);
+    }
   endpoint_->start_all(all_, keep_);
 }
 

@@ -7,7 +7,9 @@
 //      under way holds it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "message/endpoint.h"
@@ -18,9 +20,12 @@ class ExchangeTransfers {
  public:
   /// Errors: invalid_argument if elements to be received overlap.
   ExchangeTransfers(std::shared_ptr<Endpoint> endpoint, const std::vector<Posting>& receives,
-                    const std::vector<Posting>& sends, std::shared_ptr<void> keep = {});
+                    const std::vector<Posting>& sends, std::shared_ptr<void> keep = {},
+                    std::vector<std::optional<std::uintptr_t>> streams = {});
 
-  /// Errors: invalid_argument if it hasn't ended; unavailable. What else is wrong, wait() says.
+  /// What the streams hold comes first; that isn't waited for here.
+  /// Errors: invalid_argument if it hasn't ended; unavailable; device_lost of a stream's device.
+  ///         What else is wrong, wait() says.
   void start() const;
   /// Errors: the first transfer's that failed, the others being withdrawn; deadline: it goes on.
   void wait(const Patience& patience) const;
@@ -38,6 +43,7 @@ class ExchangeTransfers {
   const std::shared_ptr<void> keep_;
   const std::size_t receives_;
   std::vector<TransferPtr> all_;  ///< Receives first, so that nothing arrives unexpected.
+  const std::vector<std::optional<std::uintptr_t>> streams_;  ///< Of each, or none at all.
 };
 
 }  // namespace quadriga::message

@@ -19,7 +19,8 @@
 #include <optional>
 #include <thread>
 
-#include "message/local_socket.h"
+#include "message/wire/handshake.h"
+#include "message/wire/local_socket.h"
 
 namespace quadriga::message {
 namespace {
@@ -27,48 +28,8 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t protocol = 1;
 // A stranger who says nothing holds others up for so long.
 constexpr auto handshake = 2000ms;
-
-struct Hello {
-  std::uint32_t version = protocol;
-  std::int32_t rank = 0;
-  std::int32_t size = 0;
-  Nonce nonce{};
-};
-struct Challenge {
-  Nonce nonce{};
-  Proof proof{};
-};
-// What both have said, by which of them.
-struct Statement {
-  Hello hello;
-  Nonce nonce{};
-  std::uint32_t first_rank = 0;
-};
-
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-
-template <class T>
-std::optional<T> value_in(const Packet& packet) {
-  if (packet.bytes.size() != sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, packet.bytes.data(), sizeof value);
-  return value;
-}
-template <class T>
-std::optional<T> value_in(const std::optional<Packet>& packet) {
-  return packet ? value_in<T>(*packet) : std::nullopt;
-}
-
-Proof proof_of(const Token& token, const Hello& hello, const Nonce& nonce, bool by_first) {
-  const Statement statement{hello, nonce, by_first ? 1U : 0U};
-  return sip_hash(token, bytes_of(statement));
-}
 
 // How long a join waits, in slices that look for signals.
 class Until {
@@ -87,15 +48,18 @@ class Until {
   Clock::time_point begin_;
 };
 
-// The number of the process that a descriptor stands for, as this process's /proc counts.
-pid_t number_of(int process) {
+// The number of the process that a descriptor stands for, as this process's /proc counts; -1 once
+// it has ended, or if it isn't seen. Nothing: it stands for no process.
+std::optional<pid_t> number_of(int process) {
   std::ifstream info(fmt::format("/proc/self/fdinfo/{}", process));
   if (!info) check_open_files(errno);
   std::string word;
-  pid_t number = -1;
+  std::optional<pid_t> number;
   while (info >> word)
-    if (word == "Pid:") info >> number;
-  return number > 0 ? number : -1;
+    if (word == "Pid:") info >> number.emplace(-1);
+  // 0: of a process that this /proc doesn't see, which may be any.
+  if (number && *number <= 0) number = -1;
+  return number;
 }
 
 // What isn't one might make who writes to it wait.
@@ -128,11 +92,22 @@ Descriptor own_event() {
 // Descriptors of all ranks, in order: process, event.
 std::shared_ptr<Endpoint> made(const Joining& joining, int memory, std::vector<Descriptor> all) {
   const auto segment = SharedSegment::map(joining.size, memory);
+  const std::size_t size = static_cast<std::size_t>(joining.size);
+  require(all.size() == 2 * size,
+          fmt::format("join: rank 0 sent {} descriptors; expected {}", all.size(), 2 * size));
+  std::vector<std::optional<pid_t>> processes;
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    processes.push_back(number_of(all[2 * rank].get()));
+    require(processes.back() && is_event(all[2 * rank + 1].get()),
+            fmt::format("join: rank 0 sent other descriptors for rank {} than a process and an "
+                        "event",
+                        rank));
+  }
   std::vector<Member> members;
   for (std::size_t i = 0; i < all.size(); i += 2) {
     Member member;
     const bool is_own = static_cast<int>(i / 2) == joining.rank;
-    member.pid = number_of(all[i].get());
+    member.pid = *processes[i / 2];
     member.event = all[i + 1].release();
     if (!is_own) member.process = all[i].release();
     members.push_back(member);
@@ -199,13 +174,14 @@ class FirstRank {
   void admit(Descriptor socket) {
     const auto who = peer_identity(socket.get());
     if (!who || who->user != geteuid()) return;
-    const auto hello = value_in<Hello>(receive_packet(socket.get(), handshake));
-    if (!hello || hello->version != protocol) return refuse(socket, "speaks another protocol");
+    const auto hello = said<Hello>(receive_packet(socket.get(), handshake));
+    if (!hello || hello->version != Hello::protocol)
+      return refuse(socket, "speaks another protocol");
     const Nonce nonce = random_nonce();
     const Challenge challenge{nonce, proof_of(joining_.token, *hello, nonce, true)};
     if (!send_packet(socket.get(), bytes_of(challenge), {})) return;
     auto answer = receive_packet(socket.get(), handshake);
-    const auto proof = value_in<Proof>(answer);
+    const auto proof = said<Proof>(answer);
     if (!proof || !same_proof(*proof, proof_of(joining_.token, *hello, nonce, false)))
       return refuse(socket, "has another token");
     if (hello->size != joining_.size)
@@ -280,7 +256,8 @@ class OtherRank {
                        std::string_view(reinterpret_cast<const char*>(first.bytes.data()),
                                         first.bytes.size())));
     std::vector<Descriptor> all;
-    while (all.size() < 2 * static_cast<std::size_t>(joining_.size)) {
+    const std::size_t most = 2 * static_cast<std::size_t>(joining_.size);
+    while (all.size() < most) {
       Packet packet = next();
       require(!packet.descriptors.empty(), "join: rank 0 sent a packet without descriptors");
       for (Descriptor& each : packet.descriptors) all.push_back(std::move(each));
@@ -303,11 +280,11 @@ class OtherRank {
   bool introduce() {
     const auto who = peer_identity(socket_.get());
     require(who && who->user == geteuid(), "join: another user listens at the address");
-    const Hello hello{protocol, joining_.rank, joining_.size, random_nonce()};
+    const Hello hello{Hello::protocol, joining_.rank, joining_.size, random_nonce()};
     send_packet(socket_.get(), bytes_of(hello), {});
     const auto packet = next_if_any();
     if (!packet) return false;
-    const auto challenge = value_in<Challenge>(packet);
+    const auto challenge = said<Challenge>(packet);
     if (!challenge ||
         !same_proof(challenge->proof, proof_of(joining_.token, hello, challenge->nonce, true)))
       fail(Errc::invalid_argument,

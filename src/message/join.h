@@ -6,7 +6,7 @@
 #include <string>
 
 #include "message/endpoint.h"
-#include "message/proof.h"
+#include "message/wire/proof.h"
 
 namespace quadriga::message {
 

@@ -11,29 +11,32 @@
 #include "message/communicator_common.h"
 #include "message/join.h"
 #include "message/start.h"
-#include "message/stream_order.h"
 
 namespace quadriga::message {
 namespace {
 
-// Null without a stream.
-template <class Buffer>
-std::shared_ptr<StreamOrder> order_of(const Buffer& buffer) {
-  const DeviceMemory& memory = buffer.memory();
-  if (!memory.stream || buffer.layout().bytes() == 0) return nullptr;
-  return std::make_shared<StreamOrder>(memory.port, memory.device, *memory.stream);
-}
-
-// In a collective, which raises on all ranks if it fails here.
+// In a collective, which raises on all ranks if it fails here. Its streams and itself share the
+// patience.
 template <class Common, class Buffer>
 MessageBuffer ready_place_of(const Buffer& buffer, CallKind kind, Common& common,
-                             Seconds deadline) {
+                             const Patience& patience) {
+  OrderedPlace found;
   try {
-    return ready_place_of(buffer);
+    found = ordered_place_of(buffer);
   } catch (const Error& error) {
-    common.core.refuse(kind, error.what(), common.patience(deadline));
+    common.core.refuse(kind, error.what(), patience);
     throw;
   }
+  common.core.await_stream(found.before, kind, patience);
+  return found.place;
+}
+
+template <class Common>
+std::pair<MessageBuffer, MessageBuffer> ready_places_of(const SendBuffer& from,
+                                                        const ReceiveBuffer& into, CallKind kind,
+                                                        Common& common, const Patience& patience) {
+  MessageBuffer out = ready_place_of(from, kind, common, patience);
+  return {std::move(out), ready_place_of(into, kind, common, patience)};
 }
 
 Communicator communicator_of(std::shared_ptr<Endpoint> endpoint, Seconds deadline) {
@@ -148,9 +151,9 @@ ExchangePlan Communicator::plan(std::span<const PlannedSend> sends,
                                 std::span<const PlannedReceive> receives) const {
   std::vector<PlannedMessage> leaving, arriving;
   for (const PlannedSend& each : sends)
-    leaving.push_back({ready_place_of(each.from), each.destination, each.tag});
+    leaving.push_back({place_of(each.from), each.destination, each.tag, each.from.memory().stream});
   for (const PlannedReceive& each : receives)
-    arriving.push_back({ready_place_of(each.into), each.source, each.tag});
+    arriving.push_back({place_of(each.into), each.source, each.tag, each.into.memory().stream});
   ExchangePlan made;
   made.transfers_ = std::make_shared<const ExchangeTransfers>(state_->core.plan(leaving, arriving));
   made.deadline_ = state_->deadline.load();
@@ -162,50 +165,51 @@ void Communicator::barrier(Seconds deadline) const {
 }
 
 void Communicator::bcast(const ReceiveBuffer& elements, int root, Seconds deadline) const {
-  state_->core.broadcast(ready_place_of(elements, CallKind::bcast, *state_, deadline), root,
-                         state_->patience(deadline));
+  const Patience patience = state_->patience_from_now(deadline);
+  state_->core.broadcast(ready_place_of(elements, CallKind::bcast, *state_, patience), root,
+                         patience);
 }
 
-void Communicator::reduce(const SendBuffer& from, const ReceiveBuffer& into,
-                          ReduceOperation operation, int root, Seconds deadline) const {
-  state_->core.reduce(ready_place_of(from, CallKind::reduce, *state_, deadline),
-                      ready_place_of(into, CallKind::reduce, *state_, deadline), operation, root,
-                      state_->patience(deadline));
+void Communicator::reduce(const SendBuffer& from, const ReceiveBuffer& into, ReduceRule by,
+                          int root, Seconds deadline) const {
+  const Patience patience = state_->patience_from_now(deadline);
+  const auto [out, in] = ready_places_of(from, into, CallKind::reduce, *state_, patience);
+  state_->core.reduce(out, in, by.operation, root, patience, by.reproducible);
 }
 
-void Communicator::allreduce(const SendBuffer& from, const ReceiveBuffer& into,
-                             ReduceOperation operation, Seconds deadline) const {
-  state_->core.all_reduce(ready_place_of(from, CallKind::allreduce, *state_, deadline),
-                          ready_place_of(into, CallKind::allreduce, *state_, deadline), operation,
-                          state_->patience(deadline));
+void Communicator::allreduce(const SendBuffer& from, const ReceiveBuffer& into, ReduceRule by,
+                             Seconds deadline) const {
+  const Patience patience = state_->patience_from_now(deadline);
+  const auto [out, in] = ready_places_of(from, into, CallKind::allreduce, *state_, patience);
+  state_->core.all_reduce(out, in, by.operation, patience, by.reproducible);
 }
 
 void Communicator::gather(const SendBuffer& from, const ReceiveBuffer& into, int root,
                           Seconds deadline) const {
-  state_->core.gather(ready_place_of(from, CallKind::gather, *state_, deadline),
-                      ready_place_of(into, CallKind::gather, *state_, deadline), root,
-                      state_->patience(deadline));
+  const Patience patience = state_->patience_from_now(deadline);
+  const auto [out, in] = ready_places_of(from, into, CallKind::gather, *state_, patience);
+  state_->core.gather(out, in, root, patience);
 }
 
 void Communicator::allgather(const SendBuffer& from, const ReceiveBuffer& into,
                              Seconds deadline) const {
-  state_->core.all_gather(ready_place_of(from, CallKind::allgather, *state_, deadline),
-                          ready_place_of(into, CallKind::allgather, *state_, deadline),
-                          state_->patience(deadline));
+  const Patience patience = state_->patience_from_now(deadline);
+  const auto [out, in] = ready_places_of(from, into, CallKind::allgather, *state_, patience);
+  state_->core.all_gather(out, in, patience);
 }
 
 void Communicator::scatter(const SendBuffer& from, const ReceiveBuffer& into, int root,
                            Seconds deadline) const {
-  state_->core.scatter(ready_place_of(from, CallKind::scatter, *state_, deadline),
-                       ready_place_of(into, CallKind::scatter, *state_, deadline), root,
-                       state_->patience(deadline));
+  const Patience patience = state_->patience_from_now(deadline);
+  const auto [out, in] = ready_places_of(from, into, CallKind::scatter, *state_, patience);
+  state_->core.scatter(out, in, root, patience);
 }
 
 void Communicator::alltoall(const SendBuffer& from, const ReceiveBuffer& into,
                             Seconds deadline) const {
-  state_->core.all_to_all(ready_place_of(from, CallKind::alltoall, *state_, deadline),
-                          ready_place_of(into, CallKind::alltoall, *state_, deadline),
-                          state_->patience(deadline));
+  const Patience patience = state_->patience_from_now(deadline);
+  const auto [out, in] = ready_places_of(from, into, CallKind::alltoall, *state_, patience);
+  state_->core.all_to_all(out, in, patience);
 }
 
 std::optional<Communicator> Communicator::Split(int color, int key, Seconds deadline) const {

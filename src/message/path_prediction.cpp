@@ -119,7 +119,7 @@ class Paths {
     const Seconds last = copy_seconds(port, host_space, target, bytes_);
     if (!last) return last;
     const Seconds block =
-        copy_seconds(port, host_space, target, std::min(bytes_, DevicePort::block_bytes));
+        copy_seconds(port, host_space, target, std::min(bytes_, PortBlocks::block_bytes));
     return std::max(seconds, *last) + *block;
   }
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "message/claims.h"
-#include "message/doorbell.h"
 #include "message/peer_memory.h"
-#include "message/slot_ring.h"
 #include "message/transfer.h"
+#include "message/wire/claims.h"
+#include "message/wire/doorbell.h"
+#include "message/wire/slot_ring.h"
 
 namespace quadriga::message {
 
@@ -49,6 +49,12 @@ struct PeerLink {
   std::size_t unexpected_bytes = 0;
   std::size_t aborts = 0;  ///< That it sent.
   std::size_t offers = 0;  ///< Of its that lie aside, withdrawn ones included.
+
+  /// It sent what it mustn't: nothing more of it is read, and it counts as lost.
+  void distrust(const char* what) {
+    reason = what;
+    is_believed = false;
+  }
 };
 
 /// Whether a process has not ended yet; -1 is this one.

@@ -19,14 +19,14 @@ namespace {
 constexpr std::size_t most_mapped = 512;
 
 std::byte* opened_by(DevicePort& port, DeviceId device, const MemoryHandle& handle, int process) {
-  if (handle.descriptor < 0) return port.import_memory(device, handle, -1);
+  if (handle.descriptor < 0) return port.memory().import_memory(device, handle, -1);
   const int file = file_of_process(process, handle.descriptor);
   if (file < 0)
     fail(Errc::cancelled, fmt::format("the system passes no descriptors between the two processes "
                                       "(pidfd_getfd: {})",
                                       std::strerror(errno)));
   try {
-    std::byte* const mapped = port.import_memory(device, handle, file);
+    std::byte* const mapped = port.memory().import_memory(device, handle, file);
     ::close(file);
     return mapped;
   } catch (...) {
@@ -44,7 +44,7 @@ struct PeerMemory::Mapping {
         handle(offer.handle),
         base(offer.base),
         at(opened_by(*port, device, handle, process)) {}
-  ~Mapping() { port->close_memory(device, at); }
+  ~Mapping() { port->memory().close_memory(device, at); }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   bool is_of(const DeviceOffer& offer) const noexcept {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "message/device_port.h"
-#include "message/envelope.h"
+#include "message/wire/envelope.h"
 
 namespace quadriga::message {
 

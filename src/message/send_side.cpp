@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "message/device_moves.h"
-#include "message/pack_stream.h"
+#include "message/pack/stream.h"
 #include "message/stream_order.h"
 
 namespace quadriga::message {
@@ -42,9 +42,10 @@ void swap_out(std::vector<TransferPtr>& from, std::size_t index) {
 
 }  // namespace
 
-SendSide::SendSide(const SharedSegment& segment, int rank, PeerLinks& links)
+SendSide::SendSide(const SharedSegment& segment, int rank, PeerLinks& links, TransferEnds& ends)
     : claims_(segment, rank),
       links_(links),
+      ends_(ends),
       backlog_(links.size()),
       free_claims_(links.size()),
       numbers_(links.size()),
@@ -107,18 +108,12 @@ void SendSide::start(TransferPtr transfer) {
   ++waiting_;
 }
 
-void SendSide::end(MessageTransfer& transfer, std::exception_ptr error) noexcept {
-  if (transfer.keep) let_go_.push_back(std::move(transfer.keep));
-  transfer.finish(std::move(error));
-  ended_ = true;
-}
-
 bool SendSide::publish(const TransferPtr& transfer) {
   PeerLink& link = links_[static_cast<std::size_t>(transfer->peer)];
   try {
     if (transfer->order && !transfer->order->is_reached()) return false;
   } catch (const std::exception&) {
-    end(*transfer, std::current_exception());
+    ends_.end(*transfer, std::current_exception());
     return true;
   }
   const bool is_offered = transfer->place.on_device() && transfer->place.bytes() > 0;
@@ -126,7 +121,7 @@ bool SendSide::publish(const TransferPtr& transfer) {
     std::byte* const at = link.messages_out.reserve(sizeof(Envelope) + transfer->place.bytes());
     if (at == nullptr) return false;
     write(link, at, *transfer);
-    end(*transfer);
+    ends_.end(*transfer);
     return true;
   }
   const auto peer = static_cast<std::size_t>(transfer->peer);
@@ -230,19 +225,20 @@ bool SendSide::look_at_claims() {
     }
     free(transfer->claim);
     if (state == ClaimState::refused)
-      end(*transfer, std::make_exception_ptr(Error(
-                         Errc::invalid_argument,
-                         fmt::format("{}: the receive expects other elements than {}",
-                                     transfer->text(), transfer->place.layout.elements().text()))));
+      ends_.end(*transfer,
+                std::make_exception_ptr(Error(
+                    Errc::invalid_argument,
+                    fmt::format("{}: the receive expects other elements than {}", transfer->text(),
+                                transfer->place.layout.elements().text()))));
     else
-      end(*transfer);
+      ends_.end(*transfer);
   }
   return moved;
 }
 
 bool SendSide::send_pieces(MessageTransfer& transfer) {
   if (claims_.state(transfer.claim) != ClaimState::wanted) {
-    end(transfer);  // The receiver wants no more of it.
+    ends_.end(transfer);  // The receiver wants no more of it.
     return true;
   }
   PeerLink& link = links_[static_cast<std::size_t>(transfer.peer)];
@@ -263,7 +259,7 @@ bool SendSide::send_pieces(MessageTransfer& transfer) {
     transfer.moved += bytes;
     moved = true;
   }
-  end(transfer);
+  ends_.end(transfer);
   return true;
 }
 
@@ -284,7 +280,7 @@ void SendSide::fail_pieces(MessageTransfer& transfer) {
     abandoned_.push_back(transfer.claim);
   else
     free(transfer.claim);
-  end(transfer, std::current_exception());
+  ends_.end(transfer, std::current_exception());
 }
 
 bool SendSide::has_moves() const noexcept {
@@ -339,7 +335,7 @@ void SendSide::drop(int peer, const std::function<bool(const MessageTransfer&)>&
     if (!cancel(*each) && !is_gone) continue;
     std::erase(offered_, each);
     std::erase(piecing_, each);
-    end(*each, is_read ? nullptr : error_of(*each));
+    ends_.end(*each, is_read ? nullptr : error_of(*each));
   }
   // Nobody acknowledges them any more.
   if (peer >= 0)

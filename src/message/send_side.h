@@ -19,15 +19,16 @@
 #include <vector>
 
 #include "message/device_exports.h"
-#include "message/envelope.h"
 #include "message/peer_link.h"
 #include "message/transfer.h"
+#include "message/transfer_ends.h"
+#include "message/wire/envelope.h"
 
 namespace quadriga::message {
 
 class SendSide {
  public:
-  SendSide(const SharedSegment& segment, int rank, PeerLinks& links);
+  SendSide(const SharedSegment& segment, int rank, PeerLinks& links, TransferEnds& ends);
 
   /// Sends what fits a slot if there is one now; false: start() it.
   bool send_now(const MessageBuffer& place, int peer, int tag, std::uint64_t context) noexcept;
@@ -49,15 +50,10 @@ class SendSide {
   /// Transfers that need the receiver: who computes meanwhile leaves them to the service thread.
   bool has_large() const noexcept { return !offered_.empty() || !piecing_.empty() || waiting_ > 0; }
   std::vector<TransferPtr> pending() const;
-  /// What ended transfers kept: destroyed by who asks, without the lock.
-  std::vector<std::shared_ptr<void>> take_kept() noexcept { return std::exchange(let_go_, {}); }
-  /// Whether transfers ended since it was asked last.
-  bool take_ended() noexcept { return std::exchange(ended_, false); }
 
  private:
   Claim next_claim(std::size_t peer);
   void free(const Claim& claim);
-  void end(MessageTransfer& transfer, std::exception_ptr error = nullptr) noexcept;
   bool publish(const TransferPtr& transfer);
   bool flush(int peer);
   bool look_at_claims();
@@ -68,6 +64,7 @@ class SendSide {
 
   Claims claims_;
   PeerLinks& links_;
+  TransferEnds& ends_;
   std::vector<std::deque<TransferPtr>> backlog_;  ///< By rank.
   std::size_t waiting_ = 0;                       ///< Of all backlogs.
   std::vector<TransferPtr> offered_;
@@ -75,8 +72,6 @@ class SendSide {
   std::vector<std::vector<std::uint32_t>> free_claims_;  ///< By rank.
   std::vector<Claim> abandoned_;                         ///< Not acknowledged yet.
   std::vector<std::vector<std::uint32_t>> numbers_;      ///< The last use of each claim, by rank.
-  std::vector<std::shared_ptr<void>> let_go_;
-  bool ended_ = false;
   DeviceExports exports_;
 };
 

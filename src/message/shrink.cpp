@@ -4,8 +4,8 @@
 #include <quadriga/error.h>
 
 #include "base/random.h"
-#include "message/agreement.h"
 #include "message/communicator.h"
+#include "message/wire/agreement.h"
 
 namespace quadriga::message {
 

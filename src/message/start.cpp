@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "message/join.h"
-#include "message/local_socket.h"
 #include "message/waiting.h"
+#include "message/wire/local_socket.h"
 
 namespace quadriga::message {
 namespace {

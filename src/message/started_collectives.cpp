@@ -123,8 +123,9 @@ void StartedCollectives::force(const TreeOptions& options) {
   start(CallKind::none, [options](CommunicatorCore& core) { core.force(options); });
 }
 
-// One leaves the queue after its end, so that the destructor knows of it. After a loss, or once the
-// context is over, those that follow end at once by the same error.
+// One is in the queue as long as it runs, so that the destructor knows of it; not when its waiters
+// see its end, after which they may drop the communicator while other ranks still carry it out.
+// After a loss, or once the context is over, those that follow end at once by the same error.
 void StartedCollectives::run() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -138,10 +139,10 @@ void StartedCollectives::run() {
     } catch (...) {
       error = std::current_exception();
     }
-    next->end(std::move(error));
     lock.lock();
     queue_.pop_front();
     lock.unlock();
+    next->end(std::move(error));
     next.reset();  // It may let memory go.
     lock.lock();
   }

@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "message/pack_stream.h"
+#include "message/pack/stream.h"
 
 namespace quadriga::message {
 namespace {

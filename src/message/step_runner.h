@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "message/pack_reduce.h"
-#include "message/schedule.h"
+#include "message/pack/reduce.h"
+#include "message/schedules/schedule.h"
 #include "message/transfer.h"
 
 namespace quadriga::message {

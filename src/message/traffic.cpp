@@ -42,25 +42,20 @@ Traffic::Traffic(const SharedSegment& segment, int rank, const std::vector<Membe
       rank_(rank),
       own_(segment.words(rank), members[static_cast<std::size_t>(rank)].event),
       links_(links_of(segment, rank, members)),
-      sends_(segment, rank, links_),
-      receives_(rank, segment.shape().claims(), links_) {}
+      sends_(segment, rank, links_, ends_),
+      receives_(rank, segment.shape().claims(), links_, aborts_, ends_) {}
 
 bool Traffic::send_now(const Posting& message) {
   const PeerLink& link = links_[static_cast<std::size_t>(message.peer)];
   return message.peer != rank_ && link.presence == Presence::here &&
-         !receives_.abort_of(message.context) &&
+         !aborts_.find(message.context) &&
          sends_.send_now(message.place, message.peer, message.tag, message.context);
-}
-
-void Traffic::end(MessageTransfer& transfer, std::exception_ptr error) {
-  if (transfer.keep) let_go_.push_back(std::move(transfer.keep));
-  transfer.finish(std::move(error));
 }
 
 // Nothing starts that needs a rank that is gone.
 void Traffic::start(const TransferPtr& transfer) {
   const int peer = transfer->peer;
-  if (const ContextAbort* const found = receives_.abort_of(transfer->context))
+  if (const ContextAbort* const found = aborts_.find(transfer->context))
     return end(*transfer, found->error(*transfer->group));
   if (transfer->sends && peer != rank_) {
     const PeerLink& link = links_[static_cast<std::size_t>(peer)];
@@ -148,7 +143,7 @@ std::optional<MessageStatus> Traffic::find(const Address& wanted, const Group& g
   std::vector<Address> before;
   for (const TransferPtr& each : delayed_)
     if (!each->sends) before.push_back(address_of(*each));
-  return receives_.find(wanted, before, group);
+  return receives_.postbox().find(wanted, before, group);
 }
 
 void Traffic::drop_receives(
@@ -159,7 +154,7 @@ void Traffic::drop_receives(
 }
 
 void Traffic::start_move(const TransferPtr& transfer) {
-  if (const ContextAbort* const found = receives_.abort_of(transfer->context))
+  if (const ContextAbort* const found = aborts_.find(transfer->context))
     return end(*transfer, found->error(*transfer->group));
   receives_.start_move(transfer);
 }
@@ -184,17 +179,15 @@ bool Traffic::progress() {
   }
   moved = receives_.advance_reads() || moved;
   moved = sends_.advance() || moved;
-  if (receives_.take_fault()) [[unlikely]]
-    for (int peer = 0; peer < size(); ++peer) {
-      PeerLink& link = links_[static_cast<std::size_t>(peer)];
-      if (!link.reason.empty() && link.presence == Presence::here)
-        lose(peer, Presence::lost, link.reason);
-    }
-  for (const std::uint64_t context : receives_.take_aborts()) end_aborted(context);
+  for (int peer = 0; peer < size(); ++peer) {
+    const PeerLink& link = links_[static_cast<std::size_t>(peer)];
+    if (!link.is_believed && link.presence == Presence::here) [[unlikely]]
+      lose(peer, Presence::lost, link.reason);
+  }
+  for (const std::uint64_t context : aborts_.take_new()) end_aborted(context);
   if (segment_.departures().load(std::memory_order_seq_cst) != departures_) [[unlikely]]
     look_for_departures();
-  const bool received = receives_.take_ended(), sent = sends_.take_ended();
-  if (received || sent) own_.ring();
+  if (ends_.take_any()) own_.ring();
   return moved;
 }
 
@@ -230,7 +223,7 @@ void Traffic::lose(int peer, Presence presence, const std::string& reason) {
 }
 
 void Traffic::abort(const Group& group, const ContextAbort& why) {
-  receives_.note_abort(why);
+  aborts_.add(why);
   for (const int peer : group.world) {
     const PeerLink& link = links_[static_cast<std::size_t>(peer)];
     if (peer != rank_ && link.presence == Presence::here) sends_.send_abort(peer, why);
@@ -239,19 +232,12 @@ void Traffic::abort(const Group& group, const ContextAbort& why) {
 }
 
 void Traffic::end_aborted(std::uint64_t context) {
-  const ContextAbort why = *receives_.abort_of(context);
+  const ContextAbort why = *aborts_.find(context);
   const auto belongs = [&](const MessageTransfer& transfer) { return transfer.context == context; };
   const auto error = [&](const MessageTransfer& transfer) { return why.error(*transfer.group); };
   drop_delayed(belongs, error);
   receives_.drop_if(belongs, error);
   sends_.drop(-1, belongs, error);
-}
-
-std::vector<std::shared_ptr<void>> Traffic::take_kept() {
-  auto kept = sends_.take_kept();
-  for (auto& each : receives_.take_kept()) kept.push_back(std::move(each));
-  for (auto& each : std::exchange(let_go_, {})) kept.push_back(std::move(each));
-  return kept;
 }
 
 void Traffic::leave() {

@@ -30,6 +30,7 @@ class Traffic {
 
   SendSide& sends() noexcept { return sends_; }
   ReceiveSide& receives() noexcept { return receives_; }
+  const ContextAborts& aborts() const noexcept { return aborts_; }
   const PeerLink& link(int rank) const { return links_[static_cast<std::size_t>(rank)]; }
   /// Whether devices copy what has to be asked after.
   bool has_moves() const noexcept {
@@ -66,9 +67,11 @@ class Traffic {
   /// Tells the others that this rank has left.
   void leave();
   /// Ends a transfer that neither side has, or has any more; what it kept is let go.
-  void end(MessageTransfer& transfer, std::exception_ptr error = nullptr);
-  /// What ended transfers kept; it is destroyed without the lock.
-  std::vector<std::shared_ptr<void>> take_kept();
+  void end(MessageTransfer& transfer, std::exception_ptr error = nullptr) {
+    ends_.end(transfer, std::move(error));
+  }
+  /// To be destroyed without the lock.
+  Leftovers take_left() noexcept { return ends_.take_left(); }
 
  private:
   int size() const noexcept { return segment_.shape().ranks; }
@@ -84,10 +87,11 @@ class Traffic {
   const int rank_;
   const Doorbell own_;
   PeerLinks links_;
+  ContextAborts aborts_;
+  TransferEnds ends_;
   SendSide sends_;
   ReceiveSide receives_;
   std::vector<TransferPtr> delayed_;
-  std::vector<std::shared_ptr<void>> let_go_;
   std::uint32_t departures_ = 0;
 };
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/log.h"
 #include "message/device_moves.h"
 #include "message/matching.h"
 
@@ -41,20 +40,6 @@ std::exception_ptr ContextAbort::error(const Group& group) const {
   if (rank >= 0) return std::make_exception_ptr(PeerLost(rank, text));
   return std::make_exception_ptr(Error(Errc::cancelled, text));
 }
-
-namespace {
-
-// Its caller has gone on: a later call tells it only if the peer or the device is lost.
-void log_late(const MessageTransfer& transfer, const std::exception_ptr& error) noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& what) {
-    log(LogLevel::error,
-        fmt::format("{}, for which a stream waits, failed: {}", transfer.text(), what.what()));
-  }
-}
-
-}  // namespace
 
 std::string MessageTransfer::text() const {
   const std::string other =
@@ -90,7 +75,6 @@ void MessageTransfer::stop_moving() noexcept {
 
 void MessageTransfer::finish(std::exception_ptr with) noexcept {
   stop_moving();
-  if (with && is_led) log_late(*this, with);
   error = std::move(with);
   done.store(true, std::memory_order_release);
 }

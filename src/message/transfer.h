@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "message/claims.h"
-#include "message/layout.h"
+#include "message/layout/layout.h"
+#include "message/wire/claims.h"
 
 namespace quadriga::message {
 

@@ -28,7 +28,8 @@ std::string waiting_text(std::uint64_t word) {
   const int peer = static_cast<int>(word >> 32 & 0xffff) - 1;
   const int tag = static_cast<int>(static_cast<std::uint32_t>(word & 0xffffffff) - 1);
   if (operation == CallKind::none) return "isn't inside a call";
-  const std::string other = peer < 0 ? "any rank" : fmt::format("rank {}", peer);
+  std::string other = peer < 0 ? "any rank" : fmt::format("rank {}", peer);
+  if (peer == ((own_stream + 1) & 0xffff) - 1) other = "the stream of its array";
   if (operation > CallKind::probe) return fmt::format("{}, for {}", name(operation), other);
   return fmt::format("{} {} {}, {}", name(operation), operation == CallKind::send ? "to" : "from",
                      other, tag < 0 ? "any tag" : fmt::format("tag {}", tag));

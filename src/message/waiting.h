@@ -7,9 +7,12 @@
 #include <string>
 
 #include "message/posting.h"
-#include "message/segment.h"
+#include "message/wire/segment.h"
 
 namespace quadriga::message {
+
+/// Stands for a peer where a call waits for what a stream of the program holds.
+inline constexpr int own_stream = -2;
 
 /// Kind of the call, peer and tag in one word, so that it is never read half-written.
 std::uint64_t waiting_word(const Posting& what) noexcept;

@@ -40,7 +40,8 @@ int EarlyMessage::receive(Incoming& into, MPI_Status& seen) noexcept {
     copy_status(status, seen);
     return raise(comm, into.finish_early(content, seen));
   }
-  const int code = PMPI_Mrecv(into.buffer(), into.count(), into.datatype(), &message, &seen);
+  const int code =
+      WIDEST(PMPI_Mrecv)(into.buffer(), into.count(), into.datatype(), &message, &seen);
   return code != MPI_SUCCESS ? code : raise(comm, into.finish(seen));
 }
 
@@ -111,9 +112,10 @@ void forget_early(MPI_Comm comm) {
     early_messages.fetch_sub(static_cast<int>(gone.size()), std::memory_order_acq_rel);
   }
   // Their senders needn't keep the payloads any longer: a receive of nothing ends them.
+  std::int64_t bytes = 0;
   for (const EarlyMessage& each : gone)
     if (each.opened && each.content.is_valid())
-      fetch(each.content, {nullptr, 0, datatype_of(MPI_BYTE)});
+      fetch(each.content, {nullptr, 0, datatype_of(MPI_BYTE)}, bytes);
 }
 
 MPI_Message keep_opened(EarlyMessage&& message) {

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 
 #include "mpi/ending.h"
 
@@ -19,14 +20,19 @@ class Statuses {
  public:
   Statuses(MPI_Status* given, int count)
       : given_(given == MPI_STATUSES_IGNORE ? no_status : given) {
-    if (given_ == nullptr) own_.resize(static_cast<std::size_t>(count > 0 ? count : 0));
+    if (given_ == nullptr && count > few) many_.resize(static_cast<std::size_t>(count));
   }
-  MPI_Status* all() noexcept { return given_ != nullptr ? given_ : own_.data(); }
+  MPI_Status* all() noexcept {
+    if (given_ != nullptr) return given_;
+    return many_.empty() ? few_.data() : many_.data();
+  }
   MPI_Status& at(int index) noexcept { return all()[index]; }
 
  private:
+  static constexpr int few = 8;
   MPI_Status* given_;
-  std::vector<MPI_Status> own_;
+  std::array<MPI_Status, few> few_;
+  std::vector<MPI_Status> many_;
 };
 
 // Ends those that MPI says have ended; errors of each go to its status.
@@ -106,10 +112,17 @@ int test_some(RequestList& list, int* count, int* indices, MPI_Status* statuses)
 int all_ended(RequestList& list, int code, Statuses& statuses) {
   Ends ends(code);
   // Receives first: their senders may be waiting as this rank does.
-  for (const bool sends : {false, true})
-    for (int i = 0; i < list.size(); ++i)
-      if (list.record(i) != nullptr && list.record(i)->sends == sends)
-        ends.add(list, i, statuses.at(i));
+  bool has_sends = false;
+  for (int i = 0; i < list.size(); ++i) {
+    const RequestRecord* const record = list.record(i);
+    if (record == nullptr) continue;
+    if (record->sends)
+      has_sends = true;
+    else
+      ends.add(list, i, statuses.at(i));
+  }
+  for (int i = 0; has_sends && i < list.size(); ++i)
+    if (list.record(i) != nullptr && list.record(i)->sends) ends.add(list, i, statuses.at(i));
   return ends.raised({statuses.all(), static_cast<std::size_t>(list.size())});
 }
 
@@ -267,8 +280,9 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 
 int MPI_Request_free(MPI_Request* request) {
   RecordPtr record =
-      *request == MPI_REQUEST_NULL || requests().is_empty() ? nullptr : take_record(*request);
-  if (!record || !record->active || (record->ready && !record->sends)) {
+      *request == MPI_REQUEST_NULL || has_no_records() ? nullptr : take_record(*request);
+  if (!record || !record->active ||
+      (record->ready && !record->sends && record->has_inner_ended())) {
     if (record && record->inner != MPI_REQUEST_NULL) PMPI_Request_free(&record->inner);
     return PMPI_Request_free(request);
   }

@@ -8,7 +8,7 @@
 #include <quadriga/error.h>
 #include <unistd.h>
 
-#include "message/device_port.h"
+#include "message/ports.h"
 #include "mpi/device_buffers.h"
 
 namespace quadriga::mpi {
@@ -40,10 +40,8 @@ class CudaBuffers final : public DeviceBuffers {
     int ordinal = 0;
     if (attribute_(&ordinal, device_ordinal, reinterpret_cast<unsigned long long>(address)) != 0)
       fail(Errc::invalid_argument, "the driver doesn't know which device has a buffer");
-    return {{},
-            static_cast<std::byte*>(const_cast<void*>(address)),
-            message::DevicePort::cuda(ordinal),
-            0};
+    return {
+        {}, static_cast<std::byte*>(const_cast<void*>(address)), message::ports::cuda(ordinal), 0};
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/mpi/decode.cpp: layouts by MPI_Type_get_envelope and MPI_Type_get_contents.
+// src/mpi/decode.cpp: layouts by what datatypes were made of.
 #include <fmt/format.h>
 #include <quadriga/error.h>
 
@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "mpi/contents.h"
 #include "mpi/datatypes.h"
 
 namespace quadriga::mpi {
@@ -16,57 +17,6 @@ namespace {
 using message::ElementType;
 using message::Layout;
 using message::StorageOrder;
-
-// What a datatype was made of; frees the handles that MPI gives with it.
-class Contents {
- public:
-  explicit Contents(MPI_Datatype datatype) {
-    require(!has_large_counts(datatype), "a datatype of counts beyond an int isn't known");
-    int numbers = 0, addresses = 0, types = 0;
-    PMPI_Type_get_envelope(datatype, &numbers, &addresses, &types, &combiner_);
-    if (is_named()) return;
-    integers_.resize(static_cast<std::size_t>(numbers) + 1);
-    addresses_.resize(static_cast<std::size_t>(addresses) + 1);
-    types_.resize(static_cast<std::size_t>(types));
-    types_.reserve(1);
-    PMPI_Type_get_contents(datatype, numbers, addresses, types, integers_.data(), addresses_.data(),
-                           types_.data());
-  }
-  ~Contents() {
-    for (MPI_Datatype& each : types_) {
-      int numbers = 0, addresses = 0, types = 0, combiner = 0;
-      PMPI_Type_get_envelope(each, &numbers, &addresses, &types, &combiner);
-      if (!is_predefined(combiner)) PMPI_Type_free(&each);
-    }
-  }
-  Contents(const Contents&) = delete;
-  Contents& operator=(const Contents&) = delete;
-
-  static bool is_predefined(int combiner) noexcept {
-    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
-  }
-  bool is_named() const noexcept { return is_predefined(combiner_); }
-  int combiner() const noexcept { return combiner_; }
-  std::int64_t integer(std::size_t index) const { return integers_[index]; }
-  std::int64_t address(std::size_t index) const { return addresses_[index]; }
-  Layout type(std::size_t index) const { return decode(types_[index]); }
-  std::int64_t leaf(std::size_t index) const { return leaf_bytes(types_[index]); }
-  std::size_t type_count() const noexcept { return types_.size(); }
-  std::vector<std::int64_t> integers(std::size_t from, std::size_t count) const {
-    const auto first = integers_.begin() + static_cast<std::ptrdiff_t>(from);
-    return {first, first + static_cast<std::ptrdiff_t>(count)};
-  }
-  std::vector<std::int64_t> addresses(std::size_t count) const {
-    return {addresses_.begin(), addresses_.begin() + static_cast<std::ptrdiff_t>(count)};
-  }
-
- private:
-  int combiner_ = MPI_COMBINER_NAMED;
-  std::vector<int> integers_;
-  std::vector<MPI_Aint> addresses_;
-  std::vector<MPI_Datatype> types_;
-};
 
 Layout bytes_layout(std::int64_t bytes) { return Layout::contiguous(bytes, ElementType::bytes); }
 
@@ -91,6 +41,8 @@ Layout named_layout(MPI_Datatype datatype) {
   return bytes_layout(bytes_of(datatype));
 }
 
+Layout type_of(const Contents& made, std::size_t index = 0) { return decode(made.types()[index]); }
+
 StorageOrder order_of(std::int64_t order) {
   return order == MPI_ORDER_C ? StorageOrder::c : StorageOrder::fortran;
 }
@@ -99,7 +51,7 @@ Layout subarray_layout(const Contents& made) {
   const auto dimensions = static_cast<std::size_t>(made.integer(0));
   return Layout::subarray(made.integers(1, dimensions), made.integers(1 + dimensions, dimensions),
                           made.integers(1 + 2 * dimensions, dimensions),
-                          order_of(made.integer(1 + 3 * dimensions)), made.type(0));
+                          order_of(made.integer(1 + 3 * dimensions)), type_of(made));
 }
 
 // Elements that a process gets before it is the next one's turn.
@@ -126,19 +78,19 @@ Layout darray_layout(const Contents& made) {
     part.block[i] = block_of(made.integer(3 + n + i), made.integer(3 + 2 * n + i), part.shape[i],
                              part.processes[i]);
   }
-  return Layout::block_cyclic(part, made.type(0));
+  return Layout::block_cyclic(part, type_of(made));
 }
 
 Layout structure_layout(const Contents& made) {
   const auto n = static_cast<std::size_t>(made.integer(0));
   std::vector<Layout> fields;
-  for (std::size_t i = 0; i < n; ++i) fields.push_back(made.type(i));
+  for (std::size_t i = 0; i < n; ++i) fields.push_back(type_of(made, i));
   return Layout::structure(made.integers(1, n), made.addresses(n), fields);
 }
 
 Layout indexed_layout(const Contents& made) {
   const auto n = static_cast<std::size_t>(made.integer(0));
-  const Layout of = made.type(0);
+  const Layout of = type_of(made);
   switch (made.combiner()) {
     case MPI_COMBINER_INDEXED:
       return Layout::indexed(made.integers(1, n), made.integers(1 + n, n), of);
@@ -155,13 +107,13 @@ Layout made_layout(const Contents& made) {
   switch (made.combiner()) {
     case MPI_COMBINER_DUP:
     case MPI_COMBINER_RESIZED:
-      return made.type(0);
+      return type_of(made);
     case MPI_COMBINER_CONTIGUOUS:
-      return Layout::contiguous(made.integer(0), made.type(0));
+      return Layout::contiguous(made.integer(0), type_of(made));
     case MPI_COMBINER_VECTOR:
-      return Layout::vector(made.integer(0), made.integer(1), made.integer(2), made.type(0));
+      return Layout::vector(made.integer(0), made.integer(1), made.integer(2), type_of(made));
     case MPI_COMBINER_HVECTOR:
-      return Layout::vector_bytes(made.integer(0), made.integer(1), made.address(0), made.type(0));
+      return Layout::vector_bytes(made.integer(0), made.integer(1), made.address(0), type_of(made));
     case MPI_COMBINER_INDEXED:
     case MPI_COMBINER_HINDEXED:
     case MPI_COMBINER_INDEXED_BLOCK:
@@ -181,6 +133,8 @@ Layout made_layout(const Contents& made) {
 
 }  // namespace
 
+bool is_named(MPI_Datatype datatype) { return Contents(datatype).is_named(); }
+
 std::int64_t leaf_bytes(MPI_Datatype datatype) {
   const Contents made(datatype);
   if (made.is_named()) {
@@ -189,8 +143,8 @@ std::int64_t leaf_bytes(MPI_Datatype datatype) {
     return is_pair ? 0 : bytes_of(datatype);
   }
   std::int64_t all = -1;
-  for (std::size_t i = 0; i < made.type_count(); ++i) {
-    const std::int64_t each = made.leaf(i);
+  for (std::size_t i = 0; i < made.types().size(); ++i) {
+    const std::int64_t each = leaf_bytes(made.types()[i]);
     if (all >= 0 && each != all) return 0;
     all = each;
   }

@@ -4,7 +4,7 @@
 
 #include <quadriga/error.h>
 
-#include "message/pack_stream.h"
+#include "message/pack/stream.h"
 #include "mpi/world.h"
 
 namespace quadriga::mpi {

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <shared_mutex>
 
-#include "message/device_port.h"
+#include "message/ports.h"
 #include "mpi/device_buffers.h"
 
 namespace quadriga::mpi {
@@ -33,13 +33,13 @@ class EmulatedBuffers final : public DeviceBuffers {
 
   void* allocate(std::size_t bytes) try {
     const std::unique_lock lock(mutex_);
-    if (!port_) port_ = message::DevicePort::open(Machine::parse(machine));
+    if (!port_) port_ = message::ports::open(Machine::parse(machine));
     const std::size_t size = bytes > 0 ? bytes : 1;
-    std::byte* const memory = port_->allocate(0, size);
+    std::byte* const memory = port_->memory().allocate(0, size);
     void* const closed =
         mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (closed == MAP_FAILED) {
-      port_->deallocate(0, memory);
+      port_->memory().deallocate(0, memory);
       return nullptr;
     }
     auto* const begin = static_cast<std::byte*>(closed);
@@ -55,7 +55,7 @@ class EmulatedBuffers final : public DeviceBuffers {
     const auto at = used_.find(static_cast<std::byte*>(memory));
     if (at == used_.end()) return false;
     munmap(at->first, at->second.bytes);
-    port_->deallocate(0, at->second.memory);
+    port_->memory().deallocate(0, at->second.memory);
     used_.erase(at);
     return true;
   }

@@ -13,7 +13,7 @@ namespace {
 
 int start_send(RequestRecord& record, MPI_Request* request) {
   if (record.out.way == SendWay::envelope) {
-    record.offer.emplace(record.out.place, record.out.peer, record.out.slot.index());
+    record.offer.emplace(*record.out.place, record.out.peer, record.out.slot.index());
     record.envelope = record.offer->envelope();
   } else {
     const auto now = record.out.packed();
@@ -83,19 +83,44 @@ int conclude(HeldRecord& held, MPI_Request* request, MPI_Status& status) noexcep
   return code;
 }
 
+bool RequestRecord::has_pair_ended() noexcept {
+  for (MPI_Request& each : pair) {
+    if (each == MPI_REQUEST_NULL) continue;
+    HeldRecord held(each);
+    MPI_Status status{};
+    int ended = 1, own = MPI_SUCCESS;
+    try {
+      if (held && !held->is_settled()) continue;
+      if (!held || !held->ready) own = PMPI_Test(&each, &ended, &status);
+    } catch (...) {
+      own = code_of_exception();
+    }
+    if (own == MPI_SUCCESS && ended == 0) continue;
+    if (held) {
+      const int concluded = conclude(held, &each, status);
+      if (own == MPI_SUCCESS) own = concluded;
+    }
+    each = MPI_REQUEST_NULL;
+    if (&each == &pair.back()) result = status;
+    if (code == MPI_SUCCESS) code = own;
+  }
+  return pair.front() == MPI_REQUEST_NULL && pair.back() == MPI_REQUEST_NULL;
+}
+
 int idle_request(MPI_Comm comm, MPI_Request* request) noexcept {
   static char nothing = 0;
   return PMPI_Recv_init(&nothing, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, request);
 }
 
-thread_local RequestList::Arrays RequestList::kept;
-
-RequestList::RequestList(int count, MPI_Request* requests) : arrays_(std::move(kept)) {
-  if (mpi::requests().is_empty() || count <= 0 || requests == nullptr) return;
+RequestList::RequestList(int count, MPI_Request* requests) {
+  if (has_no_records() || count <= 0 || requests == nullptr) return;
   requests_ = {requests, static_cast<std::size_t>(count)};
-  records_.reserve(requests_.size());
-  for (const MPI_Request each : requests_) any_ = records_.emplace_back(each).get() || any_;
-  if (any_) originals_.assign(requests_.begin(), requests_.end());
+  if (count > few)
+    many_ = std::make_unique_for_overwrite<std::byte[]>(requests_.size() * sizeof(HeldRecord));
+  auto* const first = reinterpret_cast<HeldRecord*>(many_ ? many_.get() : few_.data());
+  held_ = {first, requests_.size()};
+  for (std::size_t i = 0; i < requests_.size(); ++i)
+    any_ = *std::construct_at(first + i, requests[i]) || any_;
 }
 
 int RequestList::ready(int from) const {
@@ -112,7 +137,7 @@ bool RequestList::all_settled() const {
 }
 
 bool RequestList::mask_unsettled() {
-  masked_ = originals_;
+  masked_.assign(requests_.begin(), requests_.end());
   bool some = false;
   for (int i = 0; i < size(); ++i) {
     if (record(i) == nullptr) continue;
@@ -131,8 +156,7 @@ void RequestList::accept(int index) noexcept {
 
 int RequestList::end(int index, MPI_Status& status) noexcept {
   const auto at = static_cast<std::size_t>(index);
-  if (!records_[at]) return MPI_SUCCESS;
-  return conclude(records_[at], &requests_[at], status);
+  return held_[at] ? conclude(held_[at], &requests_[at], status) : MPI_SUCCESS;
 }
 
 }  // namespace quadriga::mpi

@@ -2,6 +2,8 @@
 // src/mpi/ending.h: how requests that the library takes part in are tested, awaited and ended.
 #pragma once
 
+#include <array>
+#include <memory>
 #include <span>
 
 #include "mpi/requests.h"
@@ -23,17 +25,14 @@ class RequestList {
  public:
   /// Null requests are looked over. Cost: one look for each, none where there are no records.
   RequestList(int count, MPI_Request* requests);
-  ~RequestList() {
-    records_.clear();
-    kept = std::move(arrays_);
-  }
+  ~RequestList() { std::ranges::destroy(held_); }
   RequestList(const RequestList&) = delete;
   RequestList& operator=(const RequestList&) = delete;
   bool has_records() const noexcept { return any_; }
   int size() const noexcept { return static_cast<int>(requests_.size()); }
   std::span<MPI_Request> requests() const noexcept { return requests_; }
   RequestRecord* record(int index) const noexcept {
-    return records_[static_cast<std::size_t>(index)].get();
+    return held_[static_cast<std::size_t>(index)].get();
   }
   /// First index, from one on, of a request that is ready without MPI; -1: none.
   int ready(int from = 0) const;
@@ -49,17 +48,11 @@ class RequestList {
   MPI_Comm comm(int index) const noexcept { return record(index)->comm; }
 
  private:
-  // Of a call; kept by the thread for its next one.
-  struct Arrays {
-    std::vector<MPI_Request> originals;
-    std::vector<MPI_Request> masked;
-    std::vector<HeldRecord> records;
-  };
-  static thread_local Arrays kept;
-  Arrays arrays_;
-  std::vector<MPI_Request>& originals_ = arrays_.originals;
-  std::vector<MPI_Request>& masked_ = arrays_.masked;
-  std::vector<HeldRecord>& records_ = arrays_.records;
+  static constexpr int few = 8;  // No allocation up to so many.
+  alignas(HeldRecord) std::array<std::byte, few * sizeof(HeldRecord)> few_;
+  std::unique_ptr<std::byte[]> many_;
+  std::span<HeldRecord> held_;  // In one of them.
+  std::vector<MPI_Request> masked_;
   std::span<MPI_Request> requests_;
   bool any_ = false;
 };

@@ -5,35 +5,33 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 
-#include "message/pack_stream.h"
+#include "message/pack/stream.h"
 #include "mpi/device_buffers.h"
 
 namespace quadriga::mpi {
 
-bool is_on_device(const void* buffer, int count, MPI_Datatype datatype) {
+bool is_on_device(const void* buffer, std::int64_t count, MPI_Datatype datatype) {
   if (device_buffers.load(std::memory_order_relaxed) == nullptr || count <= 0 ||
       datatype == MPI_DATATYPE_NULL)
     return false;
-  if (on_device(buffer)) return true;
-  const DatatypePtr type = datatype_of(datatype);
-  return type->bytes() > 0 &&
-         on_device(static_cast<const std::byte*>(buffer) + type->one().bounds().first);
+  // A buffer of the device is known without its type.
+  return on_device(buffer) || is_on_device(buffer, type_at(datatype));
 }
 
-Incoming::Incoming(void* buffer, int count, MPI_Datatype datatype)
+Incoming::Incoming(void* buffer, std::int64_t count, MPI_Datatype datatype)
     : into_{buffer, count, nullptr}, datatype_(datatype) {
   if (count <= 0 || datatype == MPI_DATATYPE_NULL) return;
-  const bool device = is_on_device(buffer, count, datatype);
-  if (!device && (receives_parts() || has_large_counts(datatype))) return;
+  const Datatype& type = type_at(datatype);
+  is_lasting_ = type.is_lasting();
+  const bool device = is_on_device(buffer, type);
+  if (!device && (receives_parts() || type.ends_with_element(envelope_bytes))) return;
   keep_type();
-  if (!device && into_.type->ends_with_element(envelope_bytes)) return;
   const std::int64_t bytes = into_.type->bytes() * count;
-  require(bytes <= INT_MAX, "this receive has 2 GiB at most");
+  require(bytes <= most_count, "this receive has 2 GiB at most");
   bounce_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes) + 1);
-  bounce_count_ = static_cast<int>(bytes);
+  bounce_count_ = static_cast<WideCount>(bytes);
 }
 
 int Incoming::unpack(const std::byte* packed, std::int64_t bytes) noexcept {
@@ -48,9 +46,9 @@ int Incoming::unpack(const std::byte* packed, std::int64_t bytes) noexcept {
 }
 
 int Incoming::fetch_into(const MpiEnvelope& envelope, MPI_Status& status) noexcept {
-  const int code = fetch(envelope, into_);
-  set_bytes(status,
-            code == MPI_ERR_TRUNCATE ? into_.type->bytes() * into_.count : envelope.bytes());
+  std::int64_t bytes = 0;
+  const int code = fetch(envelope, into_, bytes);
+  set_bytes(status, code == MPI_ERR_TRUNCATE ? into_.type->bytes() * into_.count : bytes);
   return code;
 }
 

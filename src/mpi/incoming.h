@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "mpi/device_buffers.h"
 #include "mpi/mpi_envelope.h"
 
 namespace quadriga::mpi {
@@ -16,16 +17,18 @@ class Incoming {
  public:
   Incoming() = default;
   /// A buffer of the host costs nothing here: its type is asked for only if an envelope comes.
-  Incoming(void* buffer, int count, MPI_Datatype datatype);
+  Incoming(void* buffer, std::int64_t count, MPI_Datatype datatype);
 
-  /// Keeps the type: the program may free its handle before the receive ends.
-  void keep_type() {
-    if (!into_.type && !has_large_counts(datatype_)) into_.type = datatype_of(datatype_);
+  /// For a receive that ends in a later call, before which the program may free the type's handle.
+  void outlive_type() {
+    if (!is_lasting_) keep_type();
   }
 
   // What MPI receives into.
   void* buffer() const noexcept { return bounce_ ? bounce_.get() : into_.buffer; }
-  int count() const noexcept { return bounce_ ? bounce_count_ : static_cast<int>(into_.count); }
+  WideCount count() const noexcept {
+    return bounce_ ? bounce_count_ : static_cast<WideCount>(into_.count);
+  }
   MPI_Datatype datatype() const noexcept { return bounce_ ? bounce_type_ : datatype_; }
 
   /// After MPI has received: fetches, or moves a device's bytes there; MPI's error code. The
@@ -39,19 +42,35 @@ class Incoming {
   int finish_early(const MpiEnvelope& content, MPI_Status& status) noexcept;
 
  private:
+  void keep_type() {
+    if (!into_.type && datatype_ != MPI_DATATYPE_NULL) into_.type = datatype_of(datatype_);
+  }
   int finish_taken(MPI_Status& status) noexcept;
   int fetch_into(const MpiEnvelope& envelope, MPI_Status& status) noexcept;
   int unpack(const std::byte* packed, std::int64_t bytes) noexcept;
 
   Destination into_;
+  bool is_lasting_ = false;  ///< MPI's own type, or none.
   MPI_Datatype datatype_ = MPI_DATATYPE_NULL;
   std::unique_ptr<std::byte[]> bounce_;
-  int bounce_count_ = 0;
+  WideCount bounce_count_ = 0;
   MPI_Datatype bounce_type_ = MPI_BYTE;
 };
 
 /// Whether a buffer's first byte is a device's. False if the datatype is none.
-bool is_on_device(const void* buffer, int count, MPI_Datatype datatype);
+bool is_on_device(const void* buffer, std::int64_t count, MPI_Datatype datatype);
+/// The same for elements of a type that is known.
+inline bool is_on_device(const void* buffer, const Datatype& type) noexcept {
+  return on_device(buffer) ||
+         (type.first() != 0 && on_device(static_cast<const std::byte*>(buffer) + type.first()));
+}
+
+/// Errors: unavailable if the function is switched off and the buffer a device's.
+inline void check_switch(Function function, const void* buffer, std::int64_t count,
+                         MPI_Datatype datatype) {
+  if (!world->switches.takes(function) && is_on_device(buffer, count, datatype))
+    fail_switched_off(function);
+}
 
 /// Raises an error as MPI does; gives the code back.
 inline int raise(MPI_Comm comm, int code) noexcept {

@@ -124,13 +124,16 @@ void PayloadOffer::withdraw() noexcept {
 
 message::MessageBuffer Destination::place() const { return buffer_at(buffer, type->times(count)); }
 
-int fetch(const MpiEnvelope& envelope, const Destination& into) noexcept {
+int fetch(const MpiEnvelope& envelope, const Destination& into, std::int64_t& bytes) noexcept {
+  bytes = 0;
   try {
     const auto place = into.place();
     const bool fits = envelope.bytes() <= place.layout.bytes();
     for (;;) {
       try {
-        world->core->receive(place, envelope.peer(), envelope.tag(), {});
+        // What has arrived counts, not what the envelope promised.
+        const auto status = world->core->receive(place, envelope.peer(), envelope.tag(), {});
+        bytes = static_cast<std::int64_t>(status.bytes);
         count(world->counters.received);
         return MPI_SUCCESS;
       } catch (const Error& error) {

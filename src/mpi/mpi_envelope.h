@@ -81,9 +81,9 @@ struct Destination {
   message::MessageBuffer place() const;
 };
 
-/// Fetches the payload of an envelope; MPI's error code. Shorter destinations are MPI_ERR_TRUNCATE,
-/// and the sender goes on.
-int fetch(const MpiEnvelope& envelope, const Destination& into) noexcept;
+/// Fetches the payload of an envelope, of `bytes`; MPI's error code. Shorter destinations are
+/// MPI_ERR_TRUNCATE, and the sender goes on.
+int fetch(const MpiEnvelope& envelope, const Destination& into, std::int64_t& bytes) noexcept;
 
 /// MPI's error code for the exception that is being handled; says on standard error what isn't the
 /// program's fault.

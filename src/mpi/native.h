@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 namespace quadriga::mpi {
 
@@ -73,17 +74,17 @@ inline bool receives_parts() noexcept {
 }
 #endif
 
-/// Whether a datatype was made with counts beyond an int, so that MPI's older questions refuse it.
-#if defined(OPEN_MPI) || MPI_VERSION < 4
-inline bool has_large_counts(MPI_Datatype) noexcept { return false; }
+/// The form of a function that takes the largest counts, and these counts: of MPI 4 on, those are
+/// MPI_Count; before, an int.
+#if MPI_VERSION >= 4
+#define QUADRIGA_WIDE_COUNTS
+#define WIDEST(function) function##_c
+using WideCount = MPI_Count;
 #else
-inline bool has_large_counts(MPI_Datatype datatype) noexcept {
-  MPI_Count integers = 0, addresses = 0, large = 0, types = 0;
-  int combiner = 0;
-  PMPI_Type_get_envelope_c(datatype, &integers, &addresses, &large, &types, &combiner);
-  return large > 0;
-}
+#define WIDEST(function) function
+using WideCount = int;
 #endif
+inline constexpr std::int64_t most_count = std::numeric_limits<WideCount>::max();
 
 /// All but the error, which calls that end one request leave alone.
 inline void copy_status(const MPI_Status& from, MPI_Status& to) noexcept {

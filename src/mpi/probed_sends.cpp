@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -18,12 +19,14 @@ struct File {
   int descriptor = -1;
 };
 
+// It can't shrink under those who map it.
+constexpr int needed_seals = F_SEAL_SHRINK | F_SEAL_GROW;
+
 int create(std::size_t bytes) noexcept {
   const int made = memfd_create("quadriga-mpi", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made < 0) return -1;
-  // It can't shrink under those who map it.
   if (ftruncate(made, static_cast<off_t>(bytes)) == 0 &&
-      fcntl(made, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+      fcntl(made, F_ADD_SEALS, needed_seals | F_SEAL_SEAL) == 0)
     return made;
   close(made);
   return -1;
@@ -33,7 +36,18 @@ int open(const File& file) noexcept {
   if (file.descriptor < 0) return -1;
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", file.process, file.descriptor);
-  return ::open(path, O_RDWR | O_CLOEXEC);
+  return ::open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+}
+
+// Null if it isn't what create() makes, whatever the first rank says.
+void* mapped(int descriptor, std::size_t bytes) noexcept {
+  struct stat found {};
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  if (seals < 0 || (seals & needed_seals) != needed_seals || fstat(descriptor, &found) != 0 ||
+      static_cast<std::size_t>(found.st_size) != bytes)
+    return nullptr;
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return at == MAP_FAILED ? nullptr : at;
 }
 
 }  // namespace
@@ -48,13 +62,10 @@ std::unique_ptr<ProbedSends> ProbedSends::share(MPI_Comm comm) {
   if (own == 0) file = {getpid(), create(bytes)};
   PMPI_Bcast(&file, sizeof file, MPI_BYTE, 0, comm);
   const int descriptor = own == 0 ? file.descriptor : open(file);
-  void* mapped = MAP_FAILED;
-  if (descriptor >= 0)
-    mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  void* const at = descriptor < 0 ? nullptr : mapped(descriptor, bytes);
   // A new file is all zeros, which is what its atomic words begin with.
   std::unique_ptr<ProbedSends> made;
-  if (mapped != MAP_FAILED)
-    made.reset(new (std::nothrow) ProbedSends(static_cast<Rank*>(mapped), size, own));
+  if (at != nullptr) made.reset(new (std::nothrow) ProbedSends(static_cast<Rank*>(at), size, own));
   int mine = made ? 1 : 0, all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
   if (descriptor >= 0) close(descriptor);

@@ -2,13 +2,20 @@
 // src/mpi/requests.cpp: a table by open addressing, without marks of what was removed.
 #include "mpi/requests.h"
 
-#include <mutex>
+#include <algorithm>
+#include <iterator>
 
 namespace quadriga::mpi {
 namespace {
 
-std::mutex mutex;
 constexpr std::size_t most_spare = 1024;
+
+// All of this process: programs may call MPI after main().
+Requests& requests() noexcept {
+  static auto* const made = new Requests;
+  return *made;
+}
+void set_records(std::size_t count) noexcept { records.store(count, std::memory_order_relaxed); }
 
 struct Adopted {
   RecordPtr record;
@@ -38,7 +45,7 @@ bool has_ended(Adopted& each) {
 }  // namespace
 
 bool RequestRecord::has_inner_ended() noexcept {
-  if (!inner_open) return true;
+  if (!inner_open) return has_pair_ended();
   int ended = 0;
   code = PMPI_Test(&inner, &ended, &result);
   inner_open = ended == 0 && code == MPI_SUCCESS;
@@ -46,20 +53,11 @@ bool RequestRecord::has_inner_ended() noexcept {
 }
 
 bool RequestRecord::is_settled() {
-  return !active || !offer || (has_inner_ended() && offer->is_over());
+  return !active || (has_inner_ended() && (!offer || offer->is_over()));
 }
 
-Requests& requests() noexcept {
-  static auto* const made = new Requests;  // Programs may call MPI after main().
-  return *made;
-}
-
-TableLock::TableLock() noexcept : held_(taken.locked) {
-  if (held_) mutex.lock();
-}
-TableLock::~TableLock() {
-  if (held_) mutex.unlock();
-}
+std::mutex TableLock::mutex;
+std::atomic<std::size_t> records{0};
 
 std::size_t Requests::place_of(std::uint64_t key) const noexcept {
   std::size_t at = home(key);
@@ -76,9 +74,10 @@ void Requests::grow() {
 }
 
 void Requests::add(MPI_Request request, RecordPtr record) {
-  if ((used() + 1) * 2 > slots_.size()) grow();
+  const std::size_t used = records.load(std::memory_order_relaxed);
+  if ((used + 1) * 2 > slots_.size()) grow();
   Slot& slot = slots_[place_of(number_of(request))];
-  if (slot.key == 0) set_used(used() + 1);
+  if (slot.key == 0) set_records(used + 1);
   slot = {number_of(request), std::move(record)};
 }
 
@@ -91,7 +90,7 @@ RecordPtr Requests::remove(MPI_Request request) noexcept {
   if (slots_[hole].key == 0) return nullptr;
   RecordPtr found = std::move(slots_[hole].record);
   slots_[hole].key = 0;
-  set_used(used() - 1);
+  set_records(records.load(std::memory_order_relaxed) - 1);
   // Those behind that would no longer be found move up.
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t at = (hole + 1) & mask; slots_[at].key != 0; at = (at + 1) & mask) {
@@ -113,8 +112,15 @@ RecordPtr Requests::make() {
 
 void Requests::recycle(RecordPtr record) noexcept {
   if (spare_.size() >= most_spare) return;
-  *record = RequestRecord{};
+  std::destroy_at(record.get());
+  std::construct_at(record.get());
   spare_.push_back(std::move(record));
+}
+
+RequestRecord* record_of(MPI_Request request) noexcept {
+  if (has_no_records() || request == MPI_REQUEST_NULL) return nullptr;
+  const TableLock lock;
+  return requests().find(request);
 }
 
 void keep_record(MPI_Request request, RecordPtr record) {
@@ -146,13 +152,20 @@ void adopt(RecordPtr record, MPI_Request request) {
 }
 
 void look_after_adopted() noexcept {
-  const TableLock lock;
+  std::vector<Adopted> looked_at;
+  {
+    const TableLock lock;
+    looked_at.swap(orphans());
+  }
+  // Without the lock: parts of a pair have records of their own.
   try {
-    std::erase_if(orphans(), has_ended);
+    std::erase_if(looked_at, has_ended);
   } catch (...) {
     code_of_exception();
-    orphans().clear();
+    looked_at.clear();
   }
+  const TableLock lock;
+  std::ranges::move(looked_at, std::back_inserter(orphans()));
   adopted.store(static_cast<int>(orphans().size()), std::memory_order_relaxed);
 }
 

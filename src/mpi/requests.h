@@ -8,9 +8,11 @@
 //      thread's at once: a call that may end a request holds its record meanwhile (HeldRecord).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -21,6 +23,7 @@ namespace quadriga::mpi {
 
 /// A request that the library takes part in.
 struct RequestRecord {
+  RequestRecord() noexcept {}  // Not defaulted: that would clear all of it first.
   bool sends = false;
   bool persistent = false;
   bool active = true;
@@ -36,7 +39,9 @@ struct RequestRecord {
   /// MPI's request of a synchronous send's envelope: it ends before the send does.
   MPI_Request inner = MPI_REQUEST_NULL;
   bool inner_open = false;
-  MpiEnvelope envelope{};               ///< What MPI sends,
+  /// MPI_Isendrecv's send and receive, whose own handle is idle; null once they have ended.
+  std::array<MPI_Request, 2> pair{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MpiEnvelope envelope;                 ///< What MPI sends,
   std::unique_ptr<std::byte[]> packed;  ///< or a device's bytes.
   MPI_Status result{};
   int code = MPI_SUCCESS;
@@ -44,22 +49,22 @@ struct RequestRecord {
   /// Whether MPI may be asked to end the request: a payload that nobody has fetched keeps it open
   /// for a while.
   bool is_settled();
-  /// Whether nothing of `inner` is left, asking MPI for it.
+  /// Whether nothing of `inner` and `pair` is left, asking MPI for it.
   bool has_inner_ended() noexcept;
+  /// Ends what it can of `pair`; whether nothing is left.
+  bool has_pair_ended() noexcept;
 };
 using RecordPtr = std::unique_ptr<RequestRecord>;
 
 /// Records by handles.
 class Requests {
  public:
-  /// Asked without the lock: a thread sees at least its own.
-  bool is_empty() const noexcept { return used() == 0; }
   void add(MPI_Request request, RecordPtr record);
   /// Null for requests that are MPI's alone.
   RequestRecord* find(MPI_Request request) const noexcept;
   RecordPtr remove(MPI_Request request) noexcept;
 
-  // Records are used again, with what they keep.
+  // Records are used again.
   RecordPtr make();
   void recycle(RecordPtr record) noexcept;
 
@@ -75,34 +80,33 @@ class Requests {
   void grow();
   std::vector<Slot> slots_{64};
   unsigned shift_ = 58;
-  // Changed with the lock, or by the only thread: no read-modify-write is needed.
-  void set_used(std::size_t used) noexcept { used_.store(used, std::memory_order_relaxed); }
-  std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
-  std::atomic<std::size_t> used_{0};
   std::vector<RecordPtr> spare_;
 };
 
-/// All of this process.
-Requests& requests() noexcept;
+/// Records that there are. Changed with the lock, or by the only thread: no read-modify-write is
+/// needed. Asked without the lock: a thread sees at least its own.
+extern std::atomic<std::size_t> records;
+inline bool has_no_records() noexcept { return records.load(std::memory_order_relaxed) == 0; }
 
 /// Locks what requests() and messages set aside are, where several threads may call MPI.
 class TableLock {
  public:
-  TableLock() noexcept;
-  ~TableLock();
+  TableLock() noexcept : held_(taken.locked) {
+    if (held_) mutex.lock();
+  }
+  ~TableLock() {
+    if (held_) mutex.unlock();
+  }
   TableLock(const TableLock&) = delete;
   TableLock& operator=(const TableLock&) = delete;
 
  private:
+  static std::mutex mutex;
   bool held_;
 };
 
 /// Null also where there are none at all.
-inline RequestRecord* record_of(MPI_Request request) noexcept {
-  if (requests().is_empty() || request == MPI_REQUEST_NULL) return nullptr;
-  const TableLock lock;
-  return requests().find(request);
-}
+RequestRecord* record_of(MPI_Request request) noexcept;
 void keep_record(MPI_Request request, RecordPtr record);
 RecordPtr take_record(MPI_Request request) noexcept;
 RecordPtr new_record();
@@ -113,7 +117,7 @@ class HeldRecord {
  public:
   HeldRecord() = default;
   explicit HeldRecord(MPI_Request request) noexcept : request_(request) {
-    if (!requests().is_empty() && request != MPI_REQUEST_NULL) record_ = take_record(request);
+    if (!has_no_records() && request != MPI_REQUEST_NULL) record_ = take_record(request);
   }
   ~HeldRecord() {
     if (record_) is_over_ ? recycle(std::move(record_)) : keep_record(request_, std::move(record_));

@@ -2,10 +2,7 @@
 // src/mpi/sending.cpp: sends of all modes, blocking, non-blocking and persistent.
 #include "mpi/sending.h"
 
-#include <fmt/format.h>
 #include <quadriga/error.h>
-
-#include <climits>
 
 #include "mpi/device_buffers.h"
 #include "mpi/ending.h"
@@ -15,7 +12,7 @@ namespace quadriga::mpi {
 namespace {
 
 SendCall with_bytes(const SendCall& call, const void* data, std::int64_t bytes) {
-  return {data, static_cast<int>(bytes), MPI_BYTE, call.destination, call.tag, call.comm};
+  return {data, static_cast<WideCount>(bytes), MPI_BYTE, call.destination, call.tag, call.comm};
 }
 
 bool is_synchronous(Function function) noexcept {
@@ -26,6 +23,12 @@ bool is_synchronous(Function function) noexcept {
 // Whether a send may not be MPI's alone.
 bool may_be_ours(SendMode mode) noexcept {
   return taken.sends || (mode == SendMode::synchronous && taken.receives);
+}
+
+// Whether a send goes as the program wrote it, as most on the host's memory do: known at once.
+bool is_plain(SendMode mode, const SendCall& call) {
+  return mode != SendMode::synchronous && !world->switches.host &&
+         !is_on_device(call.buffer, call.count, call.datatype);
 }
 
 // What MPI sends in place of the program's buffer; null for the buffer itself.
@@ -53,10 +56,10 @@ void make_unique_handle(RequestRecord& record, MPI_Request* request) {
 }  // namespace
 
 std::unique_ptr<std::byte[]> Outgoing::packed() const {
-  if (bytes() > INT_MAX) fail(Errc::too_large, "a message from a device has 2 GiB at most");
+  if (bytes() > most_count) fail(Errc::too_large, "a message from a device has 2 GiB at most");
   const auto size = static_cast<std::size_t>(bytes());
   auto made = std::make_unique_for_overwrite<std::byte[]>(size + 1);
-  move(place, bytes_at(made.get(), bytes()));
+  move(*place, bytes_at(made.get(), bytes()));
   return made;
 }
 
@@ -67,9 +70,7 @@ Outgoing outgoing_of(Function function, const SendCall& call) {
     return out;
   const bool device = is_on_device(call.buffer, call.count, call.datatype);
   const bool taken_over = world->switches.takes(function);
-  if (device && !taken_over)
-    fail(Errc::unavailable,
-         fmt::format("MPI_{} of a device's memory is switched off", name(function)));
+  if (device && !taken_over) fail_switched_off(function);
   const bool ours = device || (world->switches.host && taken_over);
   const bool synchronous = is_synchronous(function);
   if (!ours && !(synchronous && taken_over)) return out;
@@ -78,13 +79,13 @@ Outgoing outgoing_of(Function function, const SendCall& call) {
   const bool alike = synchronous && bytes == envelope_bytes;
   if (!ours && !alike) return out;
   out.peer = peer_of(call.comm, call.destination);
-  bool large = out.peer >= 0 && (alike || bytes > static_cast<std::int64_t>(world->switches.small));
+  bool large = out.peer >= 0 && world->opens[static_cast<std::size_t>(out.peer)] &&
+               (alike || bytes > static_cast<std::int64_t>(world->switches.small));
   if (large && synchronous) {
     if (world->probed) out.slot = world->probed->take();
     large = static_cast<bool>(out.slot);
   }
   if (!large && !device) return out;
-  if (!device && has_large_counts(call.datatype)) return out;
   out.place =
       Destination{const_cast<void*>(call.buffer), call.count, datatype_of(call.datatype)}.place();
   out.way = large ? SendWay::envelope : SendWay::packed;
@@ -93,31 +94,37 @@ Outgoing outgoing_of(Function function, const SendCall& call) {
 
 int native_send(SendMode mode, const SendCall& c) noexcept {
   if (mode == SendMode::synchronous)
-    return PMPI_Ssend(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm);
+    return WIDEST(PMPI_Ssend)(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm);
   if (mode == SendMode::ready)
-    return PMPI_Rsend(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm);
-  return PMPI_Send(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm);
+    return WIDEST(PMPI_Rsend)(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm);
+  return WIDEST(PMPI_Send)(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm);
 }
 
 int native_isend(SendMode mode, const SendCall& c, MPI_Request* request) noexcept {
   if (mode == SendMode::synchronous)
-    return PMPI_Issend(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
+    return WIDEST(PMPI_Issend)(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm,
+                               request);
   if (mode == SendMode::ready)
-    return PMPI_Irsend(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
-  return PMPI_Isend(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
+    return WIDEST(PMPI_Irsend)(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm,
+                               request);
+  return WIDEST(PMPI_Isend)(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
 }
 
 int native_send_init(SendMode mode, const SendCall& c, MPI_Request* request) noexcept {
   if (mode == SendMode::synchronous)
-    return PMPI_Ssend_init(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
+    return WIDEST(PMPI_Ssend_init)(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm,
+                                   request);
   if (mode == SendMode::ready)
-    return PMPI_Rsend_init(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
-  return PMPI_Send_init(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm, request);
+    return WIDEST(PMPI_Rsend_init)(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm,
+                                   request);
+  return WIDEST(PMPI_Send_init)(c.buffer, c.count, c.datatype, c.destination, c.tag, c.comm,
+                                request);
 }
 
 int send(Function function, SendMode mode, const SendCall& call) noexcept {
   if (!may_be_ours(mode)) return native_send(mode, call);
   return guarded(call.comm, [&] {
+    if (is_plain(mode, call)) return native_send(mode, call);
     const Outgoing out = outgoing_of(function, call);
     if (out.way == SendWay::native) return native_send(mode, call);
     if (out.way == SendWay::packed) {
@@ -125,7 +132,7 @@ int send(Function function, SendMode mode, const SendCall& call) noexcept {
       count(world->counters.small);
       return native_send(mode, with_bytes(call, packed.get(), out.bytes()));
     }
-    PayloadOffer offer(out.place, out.peer, out.slot.index());
+    PayloadOffer offer(*out.place, out.peer, out.slot.index());
     const int code = native_send(mode, with_bytes(call, &offer.envelope(), envelope_bytes));
     if (code == MPI_SUCCESS)
       offer.finish();
@@ -138,6 +145,7 @@ int send(Function function, SendMode mode, const SendCall& call) noexcept {
 int isend(Function function, SendMode mode, const SendCall& call, MPI_Request* request) noexcept {
   if (!may_be_ours(mode)) return native_isend(mode, call, request);
   return guarded(call.comm, [&]() -> int {
+    if (is_plain(mode, call)) return native_isend(mode, call, request);
     Outgoing out = outgoing_of(function, call);
     if (out.way == SendWay::native) return native_isend(mode, call, request);
     RecordPtr record = new_record();
@@ -145,7 +153,7 @@ int isend(Function function, SendMode mode, const SendCall& call, MPI_Request* r
     record->comm = call.comm;
     record->out = std::move(out);
     if (record->out.way == SendWay::envelope)
-      record->offer.emplace(record->out.place, record->out.peer, record->out.slot.index());
+      record->offer.emplace(*record->out.place, record->out.peer, record->out.slot.index());
     const bool inner = static_cast<bool>(record->out.slot);
     const int code = native_isend(mode, prepared(*record, call), inner ? &record->inner : request);
     if (code != MPI_SUCCESS) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "mpi/mpi_envelope.h"
 
@@ -18,7 +19,7 @@ enum class SendWay : std::uint8_t {
 /// A send as the program wrote it.
 struct SendCall {
   const void* buffer = nullptr;
-  int count = 0;
+  WideCount count = 0;
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   int destination = MPI_PROC_NULL;
   int tag = 0;
@@ -28,11 +29,11 @@ struct SendCall {
 /// A message on its way.
 struct Outgoing {
   SendWay way = SendWay::native;
-  message::MessageBuffer place;
+  std::optional<message::MessageBuffer> place;  ///< Unless it is native.
   int peer = -1;
   ProbedSends::Slot slot;  ///< Of a synchronous send by envelope.
-  std::int64_t bytes() const noexcept { return place.layout.bytes(); }
-  /// All of it, side by side. Errors: too_large from 2 GiB on, which MPI's counts can't say.
+  std::int64_t bytes() const noexcept { return place->layout.bytes(); }
+  /// All of it, side by side. Errors: too_large if MPI's counts can't say it (2 GiB before MPI 4).
   std::unique_ptr<std::byte[]> packed() const;
 };
 

@@ -3,7 +3,6 @@
 // between the elements isn't touched.
 #include "mpi/staged.h"
 
-#include <fmt/format.h>
 #include <quadriga/error.h>
 
 #include <algorithm>
@@ -12,16 +11,6 @@
 #include "mpi/device_buffers.h"
 
 namespace quadriga::mpi {
-namespace {
-
-std::int64_t extent_of(MPI_Datatype type) noexcept {
-  MPI_Aint least = 0, extent = 0;
-  PMPI_Type_get_extent(type, &least, &extent);
-  return extent;
-}
-
-}  // namespace
-
 bool stages(Function function) noexcept {
   if (!taken.sends) return false;
   return device_buffers.load(std::memory_order_relaxed) != nullptr ||
@@ -39,14 +28,11 @@ Staged::Staged(Function function, const void* buffer, StagedParts parts, Use use
     return is_on_device(base + each.offset, 1, each.type);
   });
   const bool taken_over = world->switches.takes(function);
-  if (device && !taken_over)
-    fail(Errc::unavailable,
-         fmt::format("MPI_{} of a device's memory is switched off", name(function)));
+  if (device && !taken_over) fail_switched_off(function);
   if (!device && (host_stays || !world->switches.host || !taken_over)) return;
   std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
   std::vector<message::Layout> layouts;
   for (const StagedPart& each : parts) {
-    if (!device && has_large_counts(each.type)) return;
     layouts.push_back(datatype_of(each.type)->times(each.count));
     const auto bounds = layouts.back().bounds();
     if (layouts.back().bytes() == 0) continue;
@@ -79,27 +65,13 @@ bool needs_neighborhood(MPI_Op operation) noexcept {
   return true;
 }
 
+std::int64_t extent_of(MPI_Datatype type) noexcept {
+  MPI_Aint least = 0, extent = 0;
+  PMPI_Type_get_extent(type, &least, &extent);
+  return extent;
+}
+
 StagedParts parts_of(std::int64_t count, MPI_Datatype type) { return {{0, count, type}}; }
-
-StagedParts parts_of(const int* counts, const int* places, MPI_Datatype type, int ranks) {
-  const std::int64_t extent = type == MPI_DATATYPE_NULL ? 0 : extent_of(type);
-  StagedParts parts;
-  for (int i = 0; i < ranks; ++i) parts.push_back({places[i] * extent, counts[i], type});
-  return parts;
-}
-
-StagedParts parts_of(const int* counts, const int* offsets, const MPI_Datatype* types, int ranks) {
-  StagedParts parts;
-  for (int i = 0; i < ranks; ++i) parts.push_back({offsets[i], counts[i], types[i]});
-  return parts;
-}
-
-StagedParts parts_of(const int* counts, const MPI_Aint* offsets, const MPI_Datatype* types,
-                     int ranks) {
-  StagedParts parts;
-  for (int i = 0; i < ranks; ++i) parts.push_back({offsets[i], counts[i], types[i]});
-  return parts;
-}
 
 int partners(MPI_Comm comm) noexcept {
   int is_inter = 0, size = 0;

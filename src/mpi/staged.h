@@ -59,12 +59,24 @@ inline Staged::Use result_use(const void* from) noexcept {
 /// read what lies beside their elements, as those of ScaLAPACK do.
 bool needs_neighborhood(MPI_Op operation) noexcept;
 
+std::int64_t extent_of(MPI_Datatype type) noexcept;
+
 // The parts of a buffer, one a rank.
 StagedParts parts_of(std::int64_t count, MPI_Datatype type);
-StagedParts parts_of(const int* counts, const int* places, MPI_Datatype type, int ranks);
-StagedParts parts_of(const int* counts, const int* offsets, const MPI_Datatype* types, int ranks);
-StagedParts parts_of(const int* counts, const MPI_Aint* offsets, const MPI_Datatype* types,
-                     int ranks);
+template <class Count, class Distance>
+StagedParts parts_of(const Count* counts, const Distance* places, MPI_Datatype type, int ranks) {
+  const std::int64_t extent = type == MPI_DATATYPE_NULL ? 0 : extent_of(type);
+  StagedParts parts;
+  for (int i = 0; i < ranks; ++i) parts.push_back({places[i] * extent, counts[i], type});
+  return parts;
+}
+template <class Count, class Distance>
+StagedParts parts_of(const Count* counts, const Distance* offsets, const MPI_Datatype* types,
+                     int ranks) {
+  StagedParts parts;
+  for (int i = 0; i < ranks; ++i) parts.push_back({offsets[i], counts[i], types[i]});
+  return parts;
+}
 
 /// How many ranks a communicator's collectives have parts for: an intercommunicator's are remote.
 int partners(MPI_Comm comm) noexcept;

@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "base/units.h"
+#include "mpi/mpi_envelope.h"
 
 namespace quadriga::mpi {
 namespace {
@@ -48,7 +49,18 @@ constexpr std::array<const char*, functions> names{"Send",
                                                    "Neighbor_allgatherv",
                                                    "Neighbor_alltoall",
                                                    "Neighbor_alltoallv",
-                                                   "Neighbor_alltoallw"};
+                                                   "Neighbor_alltoallw",
+                                                   "Isendrecv",
+                                                   "Isendrecv_replace",
+                                                   "Recv",
+                                                   "Irecv",
+                                                   "Recv_init",
+                                                   "Mrecv",
+                                                   "Imrecv",
+                                                   "Probe",
+                                                   "Iprobe",
+                                                   "Mprobe",
+                                                   "Improbe"};
 
 void disable(Switches& switches, std::string_view list) {
   while (!list.empty()) {
@@ -73,9 +85,29 @@ bool flag(const std::string& name, const std::string& value) {
   fail(Errc::invalid_argument, fmt::format("{}={}: expected 1 or 0", name, value));
 }
 
+// An envelope must fit the buffer of any receive that it comes to.
+std::size_t least_small(const std::string& value) {
+  const std::size_t bytes = parse_bytes(value);
+  if (bytes < envelope_bytes)
+    fail(Errc::invalid_argument,
+         fmt::format("QUADRIGA_MPI_SMALL={}: expected at least {} bytes, which an envelope takes",
+                     value, envelope_bytes));
+  return bytes;
+}
+
 }  // namespace
 
 const char* name(Function function) noexcept { return names[static_cast<std::size_t>(function)]; }
+
+bool Switches::takes_receives() const noexcept {
+  const auto first = disabled.begin() + static_cast<std::ptrdiff_t>(Function::recv);
+  return std::none_of(first, disabled.end(), [](bool each) { return each; });
+}
+
+void fail_switched_off(Function function) {
+  fail(Errc::unavailable,
+       fmt::format("MPI_{} of a device's memory is switched off", name(function)));
+}
 
 Switches read_switches() {
   Switches made;
@@ -91,7 +123,7 @@ Switches read_switches() {
     else if (name == "QUADRIGA_MPI_COUNTERS")
       made.counters = flag(name, value);
     else if (name == "QUADRIGA_MPI_SMALL")
-      made.small = parse_bytes(value);
+      made.small = least_small(value);
     else if (name == "QUADRIGA_MPI_WITHOUT")
       disable(made, value);
     else
@@ -104,15 +136,17 @@ Switches read_switches() {
 }
 
 std::array<std::uint64_t, counter_count> values_of(const MpiCounters& c) noexcept {
-  return {c.sent, c.sent_bytes, c.received, c.small, c.copied, c.looked_at, c.packed, c.staged};
+  return {c.sent,      c.sent_bytes, c.received, c.small,   c.copied,
+          c.looked_at, c.packed,     c.staged,   c.together};
 }
 
 std::string text_of(const std::array<std::uint64_t, counter_count>& sums, int ranks, int with) {
   return fmt::format(
       "quadriga mpi-preload: {} of {} ranks; sent {} messages of {} bytes, received {}; by MPI "
       "from "
-      "devices {}; copied aside {}; looked at {}; packed {}; buffers of collectives {}\n",
-      with, ranks, sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7]);
+      "devices {}; copied aside {}; looked at {}; packed {}; buffers of collectives {}; "
+      "collectives by us {}\n",
+      with, ranks, sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7], sums[8]);
 }
 
 }  // namespace quadriga::mpi

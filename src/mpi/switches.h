@@ -10,7 +10,8 @@
 
 namespace quadriga::mpi {
 
-/// What can be switched off by name. Receives and probes can't: other ranks may send envelopes.
+/// What can be switched off by name. A rank that switches off a receive or a probe, which are the
+/// last ones, gets no envelopes: MPI matches any of them to any message.
 enum class Function : std::uint8_t {
   send,
   ssend,
@@ -46,8 +47,19 @@ enum class Function : std::uint8_t {
   neighbor_alltoall,
   neighbor_alltoallv,
   neighbor_alltoallw,
+  isendrecv,
+  isendrecv_replace,
+  recv,
+  irecv,
+  recv_init,
+  mrecv,
+  imrecv,
+  probe,
+  iprobe,
+  mprobe,
+  improbe,
 };
-inline constexpr std::size_t functions = static_cast<std::size_t>(Function::neighbor_alltoallw) + 1;
+inline constexpr std::size_t functions = static_cast<std::size_t>(Function::improbe) + 1;
 /// Without MPI_, as "Send_init".
 const char* name(Function function) noexcept;
 
@@ -63,9 +75,14 @@ struct Switches {
   bool takes(Function function) const noexcept {
     return !disabled[static_cast<std::size_t>(function)];
   }
+  /// Whether all receives and probes are.
+  bool takes_receives() const noexcept;
 };
 /// Reads the environment. Errors: invalid_argument naming the variable and what it accepts.
 Switches read_switches();
+
+/// Errors: unavailable, always.
+[[noreturn]] void fail_switched_off(Function function);
 
 /// What happened, for the line at MPI_Finalize. Only ever counted up.
 struct MpiCounters {
@@ -77,8 +94,9 @@ struct MpiCounters {
   std::atomic<std::uint64_t> looked_at{0};   ///< Messages received early, for a probe.
   std::atomic<std::uint64_t> packed{0};      ///< Calls of Pack and Unpack.
   std::atomic<std::uint64_t> staged{0};      ///< Buffers of collectives that passed the host.
+  std::atomic<std::uint64_t> together{0};    ///< Collectives of devices by us, on each rank.
 };
-inline constexpr std::size_t counter_count = 8;
+inline constexpr std::size_t counter_count = 9;
 std::array<std::uint64_t, counter_count> values_of(const MpiCounters& counters) noexcept;
 /// One line for all ranks' sums.
 std::string text_of(const std::array<std::uint64_t, counter_count>& sums, int ranks, int with);

@@ -6,13 +6,15 @@
 #include <quadriga/error.h>
 #include <quadriga/message.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "message/join.h"
-#include "message/proof.h"
+#include "message/wire/proof.h"
 #include "mpi/device_buffers.h"
 
 namespace quadriga::mpi {
@@ -25,6 +27,8 @@ namespace {
 // Ranks of a communicator, kept with it by MPI.
 struct Peers {
   std::vector<int> by_rank;
+  bool is_whole = false;
+  std::optional<message::CommunicatorCore> core;  // From its first use on.
 };
 int keyval = MPI_KEYVAL_INVALID;
 // Counts communicators that are gone, whose handles may be others' by now.
@@ -53,6 +57,7 @@ Peers* make_peers(MPI_Comm comm) {
   PMPI_Group_translate_ranks(group, size, ranks.data(), ours, made->by_rank.data());
   for (int& each : made->by_rank)
     if (each == MPI_UNDEFINED) each = -1;
+  made->is_whole = is_inter == 0 && size == world->core->size() && made->by_rank == ranks;
   PMPI_Group_free(&group);
   PMPI_Group_free(&ours);
   PMPI_Comm_set_attr(comm, keyval, made.get());
@@ -123,6 +128,14 @@ bool join(World& made) {
   return all != 0;
 }
 
+// Which functions all ranks take over, who also have devices or the test mode.
+void agree_on_functions(World& made, bool own) {
+  std::array<int, functions> mine{}, all{};
+  for (std::size_t i = 0; i < functions; ++i) mine[i] = own && !made.switches.disabled[i] ? 1 : 0;
+  PMPI_Allreduce(mine.data(), all.data(), static_cast<int>(functions), MPI_INT, MPI_MIN, made.comm);
+  std::ranges::transform(all, made.shared.begin(), [](int each) { return each != 0; });
+}
+
 }  // namespace
 
 void before_init() noexcept {
@@ -151,7 +164,11 @@ void after_init(int thread_level) noexcept {
     int mine = own ? 1 : 0, any = 0;
     PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, world->comm);
     if (any == 0 || !join(*world)) return;
-    taken = {true, own, thread_level == MPI_THREAD_MULTIPLE};
+    agree_on_functions(*world, own);
+    const int opens = world->switches.takes_receives() ? 1 : 0;
+    world->opens.resize(static_cast<std::size_t>(world->core->size()));
+    PMPI_Allgather(&opens, 1, MPI_INT, world->opens.data(), 1, MPI_INT, world->comm);
+    taken = {true, opens != 0, own, thread_level == MPI_THREAD_MULTIPLE};
   } catch (const std::exception& error) {
     say(error.what());
   }
@@ -189,27 +206,51 @@ void let_progress() noexcept {
   PMPI_Iprobe(MPI_ANY_SOURCE, 0, world->comm, &flag, MPI_STATUS_IGNORE);
 }
 
-int peer_of(MPI_Comm comm, int rank) noexcept {
+namespace {
+
+// Null if there is no such communicator.
+Peers* peers_of(MPI_Comm comm) noexcept {
   struct Last {
     std::uint64_t comm = 0;
     std::uint64_t generation = 0;
-    const Peers* peers = nullptr;
+    Peers* peers = nullptr;
   };
   static thread_local Last last;
   const std::uint64_t number = number_of(comm);
   const std::uint64_t now = generation.load(std::memory_order_acquire);
   if (last.comm != number || last.generation != now) {
-    if (comm == MPI_COMM_NULL) return -1;
+    if (comm == MPI_COMM_NULL) return nullptr;
     static std::mutex making;  // Of two threads one makes it.
     const std::lock_guard lock(making);
     void* found = nullptr;
     int is_there = 0;
-    if (PMPI_Comm_get_attr(comm, keyval, &found, &is_there) != MPI_SUCCESS) return -1;
+    if (PMPI_Comm_get_attr(comm, keyval, &found, &is_there) != MPI_SUCCESS) return nullptr;
     last = {number, now, is_there != 0 ? static_cast<Peers*>(found) : make_peers(comm)};
   }
-  const auto& ranks = last.peers->by_rank;
-  if (rank < 0 || static_cast<std::size_t>(rank) >= ranks.size()) return -1;
-  return ranks[static_cast<std::size_t>(rank)];
+  return last.peers;
+}
+
+}  // namespace
+
+int peer_of(MPI_Comm comm, int rank) noexcept {
+  const Peers* const peers = peers_of(comm);
+  if (peers == nullptr || rank < 0 || static_cast<std::size_t>(rank) >= peers->by_rank.size())
+    return -1;
+  return peers->by_rank[static_cast<std::size_t>(rank)];
+}
+
+bool is_whole(MPI_Comm comm) noexcept {
+  const Peers* const peers = peers_of(comm);
+  return peers != nullptr && peers->is_whole;
+}
+
+message::CommunicatorCore& core_of(MPI_Comm comm, int number) {
+  Peers& peers = *peers_of(comm);
+  if (!peers.core) {
+    peers.core = world->core->apart(static_cast<std::uint64_t>(number));
+    world->next_group = number + 1;
+  }
+  return *peers.core;
 }
 
 }  // namespace quadriga::mpi

@@ -70,14 +70,33 @@ View Chunk::add(std::string name, std::int64_t rows, std::int64_t cols, DType dt
       memory ? memory->take(size) : std::shared_ptr<std::byte[]>(new std::byte[size]);
   view.data = keeper.get();
   lend(std::move(name), view, std::move(keeper));
+  fields_.back().is_lent = false;
   return view;
+}
+
+void Chunk::replace(std::string_view name, const View& view, std::shared_ptr<void> keeper) {
+  static_cast<void>((*this)[name]);
+  require_sizes(std::string(name), view.rows, view.cols, view.ld);
+  Field& field = *std::ranges::find(fields_, name, &Field::name);
+  field.view = view;
+  field.keeper = std::move(keeper);
 }
 
 void Chunk::lend(std::string name, const View& view, std::shared_ptr<void> keeper) {
   if (find(name))
     fail(Errc::invalid_argument, "chunk " + id_.text() + " has a field '" + name + "' already");
   require_sizes(name, view.rows, view.cols, view.ld);
-  fields_.push_back({std::move(name), view, std::move(keeper)});
+  fields_.push_back({std::move(name), view, std::move(keeper), true});
+}
+
+void Chunk::truncate(std::string_view name, std::int64_t rows) {
+  View view = (*this)[name];
+  if (view.cols != 1 || rows < 0 || rows > view.rows)
+    fail(Errc::invalid_argument,
+         "field '" + std::string(name) + "' has " + std::to_string(view.rows) + " rows and " +
+             std::to_string(view.cols) + " columns; truncate() to " + std::to_string(rows) +
+             " rows expects one column, and at least as many");
+  std::ranges::find(fields_, name, &Field::name)->view.rows = rows;
 }
 
 void Chunk::erase(std::string_view name) {

@@ -95,19 +95,29 @@ bool Dispatch::has_place(const Holder& holder, const StreamChunk& chunk) {
                              [&](std::size_t bytes) { return tried.allocate(bytes).has_value(); });
 }
 
+/// Chunks whose kernels are to come, with one that enters.
+int Dispatch::most_to_compute(const Holder& holder) {
+  if (holder.device.links_in.empty()) return std::numeric_limits<int>::max();
+  const bool has_computed = holder.entered > static_cast<std::uint64_t>(holder.to_compute);
+  return has_computed ? 2 : 3;
+}
+
 bool Dispatch::can_enter(const Holder& holder) const {
   return !holder.is_lost && holder.chunks < holder.device.most_chunks && holder.heading == 0 &&
-         (holder.to_compute < 2 || holder.device.links_in.empty()) &&
-         can_copy(holder, holder.device.links_in);
+         holder.to_compute < most_to_compute(holder) && can_copy(holder, holder.device.links_in);
 }
 
 std::optional<StreamCommand> Dispatch::next() {
-  if (!waiting_.empty() && static_cast<int>(on_devices_) < limits_.all)
-    if (const auto command = next_head()) return command;
-  return next_tail();
+  std::optional<std::uint16_t> device;
+  if (!waiting_.empty() && static_cast<int>(on_devices_) < limits_.all) device = next_device();
+  if (!device) return next_tail();
+  if (is_last_for(devices_[*device]))
+    if (const auto command = next_tail()) return command;
+  return next_head(*device);
 }
 
-std::optional<StreamCommand> Dispatch::next_head() {
+/// The one with the least to do of those that may get a chunk that waits.
+std::optional<std::uint16_t> Dispatch::next_device() const {
   std::optional<std::uint16_t> best;
   double least = 0;
   for (std::uint16_t d = 0; d < devices_.size(); ++d) {
@@ -119,11 +129,19 @@ std::optional<StreamCommand> Dispatch::next_head() {
     best = d;
     least = to_do;
   }
-  if (!best) return std::nullopt;
-  const std::size_t place = *choose(devices_[*best]);
+  return best;
+}
+
+/// Whether no device gets more than one chunk any more, and this one has something to do meanwhile.
+bool Dispatch::is_last_for(const Holder& holder) const {
+  return closed_ && waiting_.size() <= devices_.size() && holder.to_compute > 0;
+}
+
+StreamCommand Dispatch::next_head(std::uint16_t device) {
+  const std::size_t place = *choose(devices_[device]);
   const std::uint32_t chunk = waiting_[place];
-  enter(place, *best);
-  return StreamCommand{StreamCommand::Kind::enter, chunk, *best};
+  enter(place, device);
+  return {StreamCommand::Kind::enter, chunk, device};
 }
 
 /// Of those behind the ones that are kept for the end, which begin a device's work.

@@ -14,9 +14,11 @@
 //      it once it is empty, and what a device has always leaves: nothing waits for ever. Blocks of
 //      a chunk have a place beside those of the others by the rule of the device's arena.
 //   3. A device gets a chunk when at most one of its chunks has kernels to come, and the one with
-//      the least to do gets it: late, so that the order rule sees as many chunks as it can.
+//      the least to do gets it: late, so that the order rule sees as many chunks as it can. Until
+//      its first kernels have ended it gets one more: links have nothing else to carry then.
 //   4. Heads come before tails, since a device without work is worse than one whose results wait;
-//      the limits bound how many tails can wait.
+//      the limits bound how many tails can wait. The last head of a device that has work comes
+//      behind tails: else links have nothing to carry while the last kernels run.
 //
 // Source:  Ino, Nakagawa, Hagihara, GPU-Chariot, IEICE Trans. E96-D(12), 2013, sections 5.2 to 5.4:
 //          out-of-order dispatch with limits L and G. Small chunks first and last, one copy at a
@@ -122,8 +124,11 @@ class Dispatch {
   bool can_copy(const Holder& holder, const std::vector<int>& links) const;
   static bool has_place(const Holder& holder, const StreamChunk& chunk);
   bool can_enter(const Holder& holder) const;
+  static int most_to_compute(const Holder& holder);
+  std::optional<std::uint16_t> next_device() const;
+  bool is_last_for(const Holder& holder) const;
   std::size_t largest_memory() const;
-  std::optional<StreamCommand> next_head();
+  StreamCommand next_head(std::uint16_t device);
   std::optional<StreamCommand> next_tail();
   std::optional<std::size_t> choose(const Holder& holder) const;
   std::size_t small_rank(const Holder& holder) const;

@@ -14,6 +14,7 @@ namespace quadriga {
 Flow::Flow(Engine& engine, std::vector<Stage> stages, Pipeline::Source source,
            const FlowOptions& given)
     : engine_(engine),
+      nesting_(engine, stages, source),
       plan_(std::move(stages)),
       options_(given),
       mail_(engine),
@@ -52,16 +53,25 @@ Flow::~Flow() {
     }
   };
   or_broken([this] { drive(-1, [this] { return is_over(); }); });
-  or_broken([this] {
+  // Tasks end a little later than what they do, and use the codelets of the stages until then.
+  const auto wait_for_tasks = [this] {
     EngineAccess::wait_until(
         engine_, [this] { return hosts_.all_ended(); }, -1);
-  });
+  };
+  or_broken([&] { EngineAccess::apart(engine_, wait_for_tasks); });
   if (buffers_) buffers_->close();
 }
 
 bool Flow::is_over() const { return alive_ == 0 && intake_.is_over() && mail_.is_empty(); }
 
+/// In a body that may wait, what the run submits is nothing of its task's.
 bool Flow::drive(double seconds, const std::function<bool()>& until) {
+  bool is_met = false;
+  EngineAccess::apart(engine_, [&] { is_met = drive_apart(seconds, until); });
+  return is_met;
+}
+
+bool Flow::drive_apart(double seconds, const std::function<bool()>& until) {
   const Deadline deadline(seconds);
   while (true) {
     if (mail_.claim() && has_done(until)) return true;
@@ -79,8 +89,12 @@ bool Flow::has_done(const std::function<bool()>& until) {
   return until();
 }
 
+bool Flow::bodies_drive() const {
+  return !devices_ && !engine_.options().virtual_clock && engine_.host_only();
+}
+
 void Flow::tell(const Mail& mail) {
-  if (devices_ || engine_.options().virtual_clock || !engine_.host_only()) return mail_.post(mail);
+  if (!bodies_drive()) return mail_.post(mail);
   mail_.leave(mail);
   drive_here();
 }
@@ -115,6 +129,7 @@ void Flow::advance() {
   } while (moved_);
   if (stopping_.load() || failure_) intake_.close();
   intake_.pump();
+  if (bodies_drive()) mail_.expect_drivers(hosts_.keeps_cores_busy());
 }
 
 void Flow::take(const Mail& mail) {
@@ -242,6 +257,7 @@ void Flow::raise_if_failed() {
 }
 
 bool Flow::run(double seconds) {
+  require_awaitable(engine_);
   if (!drive(seconds, [this] { return is_over(); })) return false;
   end_run();
   raise_if_failed();
@@ -250,6 +266,7 @@ bool Flow::run(double seconds) {
 
 bool Flow::run_behind(double seconds) {
   if (engine_.options().virtual_clock) return run(seconds);
+  require_awaitable(engine_);
   if (!thread_.joinable()) start_thread();
   if (!results_.wait_over(Deadline(seconds))) return false;
   raise_if_failed();
@@ -271,6 +288,7 @@ void Flow::start_thread() {
 
 std::optional<Chunk> Flow::next(bool in_order, double seconds, bool& is_late) {
   is_late = false;
+  require_awaitable(engine_);
   const bool is_virtual = engine_.options().virtual_clock;
   if (results_.keep(in_order) && !is_virtual) start_thread();
   FlowItem* const found =

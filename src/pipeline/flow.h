@@ -35,12 +35,15 @@
 #include "pipeline/host_stages.h"
 #include "pipeline/intake.h"
 #include "pipeline/mailbox.h"
+#include "pipeline/nested.h"
 #include "pipeline/results.h"
 
 namespace quadriga {
 
 class Flow final : ChunkRouter {
  public:
+  // Errors of what begins or waits for a run: invalid_argument in a body whose thread it may need.
+
   Flow(Engine& engine, std::vector<Stage> stages, Pipeline::Source source,
        const FlowOptions& given);
   /// Stops, and waits for what runs.
@@ -80,7 +83,10 @@ class Flow final : ChunkRouter {
   /// What the stages share.
   FlowParts parts() { return {engine_, plan_, options_, mail_, stats_, time_, buffers_.get()}; }
   bool is_over() const;
+  /// Whether the thread that has run a body drives.
+  bool bodies_drive() const;
   bool drive(double seconds, const std::function<bool()>& until);
+  bool drive_apart(double seconds, const std::function<bool()>& until);
   void drive_here();
   bool has_done(const std::function<bool()>& until);
   void advance();
@@ -97,6 +103,7 @@ class Flow final : ChunkRouter {
   void start_thread();
 
   Engine& engine_;
+  const Nesting nesting_;
   const StagePlan plan_;
   const FlowOptions options_;
   Mailbox mail_;

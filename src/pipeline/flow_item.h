@@ -78,6 +78,7 @@ struct FlowItem final : CopyWatch {
   std::size_t host_bytes = 0;
   std::size_t segment = 0;
   FlowItem* next = nullptr;         ///< In the chain that one task on the host takes.
+  bool ends_task = false;           ///< It is the last of these.
   std::unique_ptr<TaskGroup> time;  ///< A task that takes what was stated of its segment.
   bool is_ahead = false;            ///< Read, and not on a device yet. Guarded by the intake.
   bool is_let_in = false;           ///< Counted by the admission. Guarded by the intake.

@@ -2,6 +2,7 @@
 // src/pipeline/flow_parts.h: what the parts of a run share, and how they hand chunks over.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "engine/engine_access.h"
@@ -42,12 +43,17 @@ class ChunkRouter {
   virtual void tell(const Mail& mail) = 0;
 };
 
-/// Runs a body as a task of the engine. By the virtual clock bodies take no time (HostTime lets it
-/// pass), and must not wait for a core: then the caller runs it.
+/// Cores that run bodies, of an engine without accelerators.
+inline int host_cores(const Engine& engine) {
+  return std::max(1, engine.machine().devices.front().cores);
+}
+
+/// Runs a body as a task of the engine; tasks of higher priority run earlier. By the virtual clock
+/// bodies take no time (HostTime lets it pass), and must not wait for a core: the caller runs it.
 inline void submit_body(Engine& engine, const Codelet& codelet, std::span<const std::byte> params,
-                        TaskGroup& group) {
+                        TaskGroup& group, int priority = 0) {
   if (engine.options().virtual_clock) return codelet.cpu({{}, params});
-  EngineAccess::submit(engine, codelet, {}, params, {}, &group);
+  EngineAccess::submit(engine, codelet, {}, params, {.priority = priority}, &group);
 }
 
 }  // namespace quadriga

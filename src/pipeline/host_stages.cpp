@@ -16,7 +16,7 @@ constexpr Nanoseconds quick = 100'000;
 }  // namespace
 
 HostStages::HostStages(const FlowParts& parts, ChunkRouter& router)
-    : parts_(parts), router_(router) {
+    : parts_(parts), router_(router), cores_(host_cores(parts.engine)) {
   for (const Segment& segment : parts.plan.segments()) {
     std::unique_ptr<Lane>& lane = lanes_.emplace_back();
     if (segment.kind == StageKind::kernel || segment.kind == StageKind::flat_map) continue;
@@ -59,12 +59,19 @@ void HostStages::pump() {
   }
 }
 
+/// On cores a task waits for its turn only if no other one does: workers look into their own queues
+/// first, so that younger ones there would go before it, and stages in order wait for its chunks.
+bool HostStages::may_begin_parallel() const {
+  const int threads = parts_.options.threads;
+  if (!parts_.engine.host_only()) return running_ < threads;
+  if (threads < cores_ && running_ >= threads) return false;
+  return in_flight_ < cores_ || waiting_.load() == 0;
+}
+
 void HostStages::pump_parallel(Lane& lane) {
-  // Cores have a task to begin when one ends; more would keep serial stages waiting behind them.
-  const int tasks_a_thread = parts_.engine.host_only() ? 2 : 1;
-  while (!lane.queue.empty() && running_ < tasks_a_thread * parts_.options.threads) {
+  while (!lane.queue.empty() && may_begin_parallel()) {
     take(lane, quick_chunks(lane));
-    running_ += static_cast<int>(lane.batch.size());
+    if (!lane.batch.empty()) ++running_;
     submit(lane);
   }
 }
@@ -89,10 +96,19 @@ void HostStages::submit(Lane& lane) {
   if (lane.batch.empty()) return;
   for (std::size_t i = 0; i + 1 < lane.batch.size(); ++i) lane.batch[i]->next = lane.batch[i + 1];
   lane.batch.back()->next = nullptr;
-  lane.running += static_cast<int>(lane.batch.size());
+  lane.batch.back()->ends_task = true;
+  ++lane.running;
+  ++in_flight_;
   if (lane.is_slow) return submit_slow(*lane.batch.front(), *lane.segment);
+  if (lane.segment->kind == StageKind::parallel) waiting_.fetch_add(1);
   const Params params{this, lane.batch.front(), lane.segment};
-  submit_body(parts_.engine, lane.codelet, std::as_bytes(std::span(&params, 1)), tasks_);
+  submit_body(parts_.engine, lane.codelet, std::as_bytes(std::span(&params, 1)), tasks_,
+              priority_of(lane));
+}
+
+/// Chunks that are further go first, so that no stage runs ahead of those behind it.
+int HostStages::priority_of(const Lane& lane) const {
+  return static_cast<int>(lane.segment - parts_.plan.segments().data());
 }
 
 /// How many chunks one task takes: of bodies that take less than a task, several.
@@ -115,6 +131,7 @@ void HostStages::body(const Arguments& arguments) {
   FlowItem* first = params.item;
   Nanoseconds since = self.parts_.engine.now();
   const Segment& segment = *params.segment;
+  if (segment.kind == StageKind::parallel) self.waiting_.fetch_sub(1);
   std::vector<StageTally> tallies(segment.last - segment.first);
   for (FlowItem* item = first; item;) {
     FlowItem* const next = item->next;
@@ -199,9 +216,12 @@ std::vector<double> HostStages::run_slow(FlowItem& item, const Segment& segment)
 void HostStages::ended(FlowItem& chain) {
   for (FlowItem* item = &chain; item;) {
     FlowItem* const next = std::exchange(item->next, nullptr);
-    Lane& lane = *lanes_[item->segment];
-    --lane.running;
-    if (lane.segment->kind == StageKind::parallel) --running_;
+    if (std::exchange(item->ends_task, false)) {
+      Lane& lane = *lanes_[item->segment];
+      --lane.running;
+      --in_flight_;
+      if (lane.segment->kind == StageKind::parallel) --running_;
+    }
     router_.passed(*item);
     item = next;
   }

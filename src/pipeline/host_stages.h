@@ -2,12 +2,13 @@
 // src/pipeline/host_stages.h: bodies on the host: of several chunks at once, or of one at a time.
 //
 // Invariants
-//   1. All members are the driving thread's but for what one task takes: a chain of items, which
-//      are the task's until their mail is posted.
+//   1. All members are the driving thread's but for the atomic one and what one task takes: a chain
+//      of items, which are the task's until their mail is posted.
 //   2. A serial segment has one task at most; parallel ones have no more bodies than threads.
 //   3. A chunk's number comes to each segment in order once, also of those that were dropped.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -29,15 +30,17 @@ class HostStages {
   void pump();
   /// A task has passed a chain of chunks on.
   void ended(FlowItem& chain);
+  /// Whether each of the engine's cores has a task of these to run.
+  bool keeps_cores_busy() const noexcept { return in_flight_ >= cores_; }
   bool all_ended() const noexcept { return tasks_.all_ended(); }
 
  private:
   struct Lane {
     const Segment* segment = nullptr;
     Codelet codelet = {};
-    std::deque<FlowItem*> queue;  ///< That wait for their turn.
-    Sequencer in_order;           ///< Before that, of a serial stage in order.
-    int running = 0;
+    std::deque<FlowItem*> queue;   ///< That wait for their turn.
+    Sequencer in_order;            ///< Before that, of a serial stage in order.
+    int running = 0;               ///< Tasks.
     bool is_slow = false;          ///< Seconds are stated, and count.
     std::vector<FlowItem*> batch;  ///< Scratch: what one task takes.
   };
@@ -48,9 +51,11 @@ class HostStages {
     const Segment* segment;
   };
 
+  bool may_begin_parallel() const;
   void pump_parallel(Lane& lane);
   void take(Lane& lane, std::size_t most);
   void submit(Lane& lane);
+  int priority_of(const Lane& lane) const;
   std::size_t quick_chunks(const Lane& lane) const;
   static void body(const Arguments& arguments);
   void submit_slow(FlowItem& item, const Segment& segment);
@@ -60,9 +65,12 @@ class HostStages {
 
   const FlowParts parts_;
   ChunkRouter& router_;
+  const int cores_;                           ///< Where there are no accelerators.
   std::vector<std::unique_ptr<Lane>> lanes_;  ///< By segment; null: not of bodies.
   TaskGroup tasks_;                           ///< They refer to the lanes' codelets.
-  int running_ = 0;                           ///< Bodies of parallel segments.
+  int running_ = 0;                           ///< Tasks of parallel segments.
+  int in_flight_ = 0;                         ///< All tasks.
+  std::atomic<int> waiting_{0};               ///< Those of parallel segments that haven't begun.
 };
 
 }  // namespace quadriga

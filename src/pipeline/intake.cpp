@@ -58,7 +58,11 @@ void Intake::pump() {
   if (const Nanoseconds since = std::exchange(full_since_, -1); since >= 0)
     counter_.reserving.fetch_add(parts_.engine.now() - since);
   task_ = std::make_unique<TaskGroup>();
-  task_->on_end = [this] { parts_.mail.post({Mail::Kind::asked, nullptr, this}); };
+  task_->on_end = [this] {
+    const Mail mail{Mail::Kind::asked, nullptr, this};
+    // Room for more comes with the end of a body, or of somebody's look at a result.
+    ended_.load() ? parts_.mail.post(mail) : parts_.mail.post_lazily(mail);
+  };
   Intake* const self = this;
   submit_body(parts_.engine, codelet_, std::as_bytes(std::span(&self, 1)), *task_);
   task_->close();

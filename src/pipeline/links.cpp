@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "schedule/variants.h"
 
@@ -25,6 +26,25 @@ std::vector<int> links_of(const Machine& machine, SpaceId from, SpaceId to) {
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void fail_without_device(const Machine& machine, const std::vector<Stage>& stages) {
+  std::string devices;
+  for (const Device& device : machine.devices)
+    devices += (devices.empty() ? "" : ", ") + device.name;
+  for (const Stage& stage : stages) {
+    const auto runs = [&](const Device& device) { return offers(machine, device, *stage.codelet); };
+    if (stage.kind == StageKind::kernel && std::ranges::none_of(machine.devices, runs))
+      fail(Errc::unavailable,
+           "kernel '" + stage.name + "' has a variant for none of the devices (" + devices + ")");
+  }
+  fail(Errc::unavailable, "none of the devices (" + devices +
+                              ") has a variant of each kernel of the pipeline, and a chunk passes "
+                              "all of them on one device");
+}
+
+}  // namespace
+
 std::vector<DeviceId> usable_devices(const Machine& machine, const std::vector<Stage>& stages) {
   std::vector<DeviceId> accelerators;
   std::vector<DeviceId> hosts;
@@ -35,8 +55,7 @@ std::vector<DeviceId> usable_devices(const Machine& machine, const std::vector<S
     });
     if (runs) (device.space == host_space ? hosts : accelerators).push_back(id);
   }
-  if (accelerators.empty() && hosts.empty())
-    fail(Errc::unavailable, "no device of the engine has a variant of each kernel of the pipeline");
+  if (accelerators.empty() && hosts.empty()) fail_without_device(machine, stages);
   return accelerators.empty() ? hosts : accelerators;
 }
 

@@ -22,12 +22,18 @@ constexpr std::chrono::microseconds nap{50};
 
 }  // namespace
 
-void Mailbox::post(const Mail& mail) {
+/// Who waits is woken for the first mail, and again for the first that presses.
+void Mailbox::put(const Mail& mail, bool presses) {
   const std::lock_guard lock(mutex_);
   mail_.push_back(mail);
-  is_pressing_ = true;
-  if ((!has_mail_.exchange(true) || is_napping_) && !is_driven_.load()) arrived_.notify_one();
+  const bool had_mail = has_mail_.exchange(true);
+  const bool has_woken = presses ? std::exchange(is_pressing_, true) : had_mail;
+  if (!has_woken && is_due()) arrived_.notify_one();
 }
+
+void Mailbox::post(const Mail& mail) { put(mail, true); }
+
+void Mailbox::post_lazily(const Mail& mail) { put(mail, !drivers_expected_.load()); }
 
 void Mailbox::post_more(const Mail& mail) {
   bool has_come = false;
@@ -35,7 +41,7 @@ void Mailbox::post_more(const Mail& mail) {
     const std::lock_guard lock(mutex_);
     mail_.push_back(mail);
     more_comes_ = true;
-    has_come = !has_mail_.exchange(true) && !is_driven_.load() && !is_napping_;
+    has_come = !has_mail_.exchange(true) && is_due() && !is_napping_;
   }
   if (has_come) arrived_.notify_one();
 }
@@ -50,6 +56,7 @@ void Mailbox::wake() {
 void Mailbox::leave(const Mail& mail) {
   const std::lock_guard lock(mutex_);
   mail_.push_back(mail);
+  is_pressing_ = true;  // the body has ended, whose end may have been all that was expected
   has_mail_.store(true);
 }
 

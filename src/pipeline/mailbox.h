@@ -10,7 +10,11 @@
 //   4. Behind mail by post_more() the thread that waits first naps: further mail of that kind does
 //      not wake it, other mail does, and after the nap it takes all. So a quick source is not
 //      stopped for each of its chunks. is_napping_ is guarded by mutex_.
-//   5. Who posts the last mail of a run touches nothing behind it: the driver may end the run then.
+//   5. While drivers are expected, all cores run bodies that claim once they end: mail by
+//      post_more() and post_lazily() wakes nobody. As they look again behind each release, it is
+//      taken by the one that ends the expectation. What a body leaves is not lazy: it is the end
+//      that was expected, and who drives meanwhile must see it.
+//   6. Who posts the last mail of a run touches nothing behind it: the driver may end the run then.
 //      Tasks that leave mail are waited for before the run's memory goes.
 #pragma once
 
@@ -64,6 +68,8 @@ class Mailbox {
   /// The same of mail that other mail follows, so that the mailbox lives on. It may be taken up to
   /// 100 µs later than it could.
   void post_more(const Mail& mail);
+  /// The same, at once unless drivers are expected; this may be the last mail for long.
+  void post_lazily(const Mail& mail);
   /// Wakes nobody: the caller tries to drive.
   void leave(const Mail& mail);
   bool is_empty() const noexcept { return !has_mail_.load(); }
@@ -79,19 +85,26 @@ class Mailbox {
   // The driver's.
   /// All that has come, into an empty vector.
   void take(std::vector<Mail>& into);
+  /// Whether all cores run bodies that drive when they end.
+  void expect_drivers(bool expected) noexcept { drivers_expected_.store(expected); }
 
  private:
-  bool is_due() const noexcept { return has_mail_.load() && !is_driven_.load(); }
+  void put(const Mail& mail, bool presses);
+  /// Guarded by mutex_.
+  bool is_due() const noexcept {
+    return has_mail_.load() && !is_driven_.load() && (is_pressing_ || !drivers_expected_.load());
+  }
 
   Engine& engine_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::vector<Mail> mail_;
   bool is_napping_ = false;
-  bool is_pressing_ = false;  ///< Mail that ends a nap.
+  bool is_pressing_ = false;  ///< Mail that ends a nap, and doesn't wait for drivers.
   bool more_comes_ = false;   ///< post_more() gave some of what was taken last, or is there.
   std::atomic<bool> has_mail_{false};
   std::atomic<bool> is_driven_{false};
+  std::atomic<bool> drivers_expected_{false};
 };
 
 }  // namespace quadriga

@@ -8,14 +8,25 @@
 #include "base/cgroup.h"
 #include "base/units.h"
 #include "pipeline/flow.h"
+#include "pipeline/lent_memory.h"
 #include "pipeline/stream_estimate.h"
 
 namespace quadriga {
 
+namespace {
+
+void require_shape(const std::string& name, const std::function<FieldShape(const Chunk&)>& shape) {
+  require(shape != nullptr, "field '" + name + "' has no shape; expected a function of a chunk");
+}
+
+}  // namespace
+
 FieldUses writes(std::string name, std::function<FieldShape(const Chunk&)> shape) {
+  require_shape(name, shape);
   return {FieldUse{std::move(name), Access::write, std::move(shape)}};
 }
 FieldUses temporary(std::string name, std::function<FieldShape(const Chunk&)> shape) {
+  require_shape(name, shape);
   return {FieldUse{std::move(name), Access::write, std::move(shape), {}, true}};
 }
 FieldUses constant(std::string name, const View& value) {
@@ -24,7 +35,7 @@ FieldUses constant(std::string name, const View& value) {
 
 FieldUses reduces(std::string name, std::function<FieldShape(const Chunk&)> shape,
                   StreamReduction reduction) {
-  require(shape != nullptr, "result '" + name + "' has no shape; expected a function of a chunk");
+  require_shape(name, shape);
   require(reduction.combine != nullptr,
           "result '" + name + "' has no function `combine`; expected one that adds two parts");
   FieldUse use{std::move(name), Access::update, std::move(shape)};
@@ -71,9 +82,25 @@ struct Pipeline::Impl {
 
   Flow& flow() {
     if (flow_) return *flow_;
-    require(source != nullptr, "a pipeline needs a source");
-    flow_ = std::make_unique<Flow>(engine(), stages, source, flow_options);
+    require(source != nullptr, "the pipeline has no source; give it one by source()");
+    flow_ = std::make_unique<Flow>(engine(), stages, guarded_source(), flow_options);
     return *flow_;
+  }
+
+  /// Where nothing computes, what is lent may be addresses without memory.
+  Source guarded_source() {
+    if (lending == Lending::unchanging || !engine().options().compute) return source;
+    std::vector<std::string> changed;
+    for (const Stage& stage : stages)
+      for (const FieldUse& use : stage.uses)
+        if (use.access != Access::read) changed.push_back(use.name);
+    return [next = source,
+            lent = std::make_shared<LentMemory>(lending, std::move(changed))](Chunk& chunk) {
+      lent->asked();
+      if (!next(chunk)) return false;
+      lent->filled(chunk);
+      return true;
+    };
   }
 
   void add(Stage stage) {
@@ -99,6 +126,8 @@ struct Pipeline::Impl {
   std::unique_ptr<Engine> own;
   std::vector<Stage> stages;
   Source source;
+  Lending lending = Lending::fresh;
+  bool has_run = false;         // By run().
   std::unique_ptr<Flow> flow_;  // Goes before the engine.
 };
 
@@ -106,10 +135,11 @@ Pipeline::Pipeline(PipelineOptions options) : impl_(std::make_unique<Impl>(std::
 Pipeline::~Pipeline() = default;
 Pipeline::Pipeline(Pipeline&&) noexcept = default;
 
-Pipeline& Pipeline::source(Source next) {
+Pipeline& Pipeline::source(Source next, Lending lending) {
   require(next != nullptr, "the source is empty; expected a function that returns chunks");
   require(!impl_->source, "the pipeline has a source already; expected source() once");
   impl_->source = std::move(next);
+  impl_->lending = lending;
   return *this;
 }
 
@@ -198,6 +228,8 @@ Pipeline& Pipeline::takes(std::string_view stage, double seconds) {
 
 PipelineStats Pipeline::run() {
   Flow& flow = impl_->flow();
+  require(!std::exchange(impl_->has_run, true),
+          "a pipeline runs once; make another one for another run");
   flow.run(-1);
   return flow.stats();
 }

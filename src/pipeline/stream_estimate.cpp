@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -16,21 +17,36 @@
 namespace quadriga {
 namespace {
 
-/// The machine with one device more, like the last of these, on links of its own.
+/// Whether copies between the host and other spaces cross a link, too.
+bool is_shared(const Machine& machine, int link, SpaceId own) {
+  return std::ranges::any_of(machine.routes, [&](const Route& route) {
+    const bool is_others = route.from != own && route.to != own;
+    return is_others && (route.from == host_space || route.to == host_space) &&
+           std::ranges::count(route.links, link) > 0;
+  });
+}
+
+/// The machine with one device more, like the last of these: it shares the links that devices
+/// share, and has others of its own, each once.
 Machine with_one_more(const Machine& machine, std::vector<DeviceId>& devices) {
   Machine larger = machine;
   Device added = machine.devices[devices.back()];
   const SpaceId old = added.space;
   added.name += " (one more)";
   added.space = old == host_space ? host_space : static_cast<SpaceId>(machine.spaces());
+  std::map<int, int> like;  // links of the added device, by those of the last one
   for (const Route& route : machine.routes) {
     const bool goes_in = route.from == host_space && route.to == old;
     const bool goes_out = route.from == old && route.to == host_space;
     if (old == host_space || (!goes_in && !goes_out)) continue;
     Route copy{goes_in ? host_space : added.space, goes_in ? added.space : host_space, {}};
     for (const int link : route.links) {
-      copy.links.push_back(static_cast<int>(larger.links.size()));
-      larger.links.push_back(machine.links[static_cast<std::size_t>(link)]);
+      if (!like.contains(link) && is_shared(machine, link, old)) like[link] = link;
+      if (!like.contains(link)) {
+        like[link] = static_cast<int>(larger.links.size());
+        larger.links.push_back(machine.links[static_cast<std::size_t>(link)]);
+      }
+      copy.links.push_back(like[link]);
     }
     larger.routes.push_back(std::move(copy));
   }

@@ -37,22 +37,30 @@ Experience TaskHistory::experience(DeviceKind kind) const {
   return experience;
 }
 
+/// In the place of the oldest, once there are enough: one sample moves between two places.
+void TaskHistory::add_sample(Kind& kind, double seconds) {
+  double& newest = kind.samples[kind.measured % most_samples];
+  std::size_t at = std::min(kind.measured, most_samples);
+  if (at == most_samples) {
+    const auto oldest = std::lower_bound(kind.sorted.begin(), kind.sorted.end(), newest);
+    at = static_cast<std::size_t>(oldest - kind.sorted.begin());
+  }
+  const std::size_t last = std::min(kind.measured, most_samples - 1);
+  for (; at > 0 && kind.sorted[at - 1] > seconds; --at) kind.sorted[at] = kind.sorted[at - 1];
+  for (; at < last && kind.sorted[at + 1] < seconds; ++at) kind.sorted[at] = kind.sorted[at + 1];
+  kind.sorted[at] = newest = seconds;
+  ++kind.measured;
+}
+
 double TaskHistory::typical(const Kind& kind) {
   constexpr double most = 4;  // medians
-  std::array<double, most_samples> sorted = kind.samples;
-  const auto end = sorted.begin() +
-                   static_cast<std::ptrdiff_t>(std::min<std::size_t>(kind.measured, most_samples));
-  const auto middle = sorted.begin() + (end - sorted.begin() - 1) / 2;
-  std::nth_element(sorted.begin(), middle, end);
-  if (end - sorted.begin() <= 2) return *middle;
+  const std::size_t size = std::min(kind.measured, most_samples);
+  const double median = kind.sorted[(size - 1) / 2];
+  if (size <= 2) return median;
   double sum = 0;
-  double count = 0;
-  for (auto each = sorted.begin(); each != end; ++each) {
-    if (*each > most * *middle) continue;
-    sum += *each;
-    ++count;
-  }
-  return sum / count;
+  std::size_t count = 0;
+  while (count < size && kind.sorted[count] <= most * median) sum += kind.sorted[count++];
+  return sum / static_cast<double>(count);
 }
 
 /// What took no time says nothing of others.
@@ -61,7 +69,7 @@ void TaskHistory::measured(DeviceKind kind, double seconds) {
   ++own.ended;
   if (own.ended == 1) own.seconds = 0;  // no guess any more
   if (!(seconds > 0)) return;
-  own.samples[own.measured++ % most_samples] = seconds;
+  add_sample(own, seconds);
   own.seconds = typical(own);
 }
 

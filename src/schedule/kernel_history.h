@@ -48,9 +48,11 @@ class TaskHistory {
     double seconds = 0;  ///< A guess as long as none ended.
     /// The last that were measured, the newest at (measured - 1) % most_samples.
     std::array<double, most_samples> samples{};
+    std::array<double, most_samples> sorted{};  ///< The same, ascending.
     std::size_t measured = 0;
   };
   Kind& on(DeviceKind kind);
+  static void add_sample(Kind& kind, double seconds);
   static double typical(const Kind& kind);
   const Kind& seen_on(DeviceKind kind) const;
 

@@ -6,8 +6,7 @@
 
 namespace quadriga {
 
-void Lookahead::reserve(TileId tile) {
-  if (tile < round_of_.size()) return;
+void Lookahead::grow(TileId tile) {
   const std::size_t size = std::max<std::size_t>(tile + 1, round_of_.size() * 2);
   round_of_.resize(size, 0);
   is_here_.resize(size, false);
@@ -53,7 +52,6 @@ void Lookahead::begin(std::span<const Resident> residents, std::size_t free_byte
   free_bytes_ = free_bytes;
   residents_ = residents;
   ranked_ = false;
-  farthest_ = {};
   visited_.clear();
   for (const Resident& resident : residents) {
     reserve(resident.tile);
@@ -66,24 +64,21 @@ void Lookahead::begin(std::span<const Resident> residents, std::size_t free_byte
 }
 
 void Lookahead::visit(TileId tile, Position position) {
-  if (ranked_) return present(tile, plan_.next_use_after(tile, device_, position));
+  if (ranked_) {
+    present(tile, plan_.next_use_after(tile, device_, position));
+    std::ranges::push_heap(farthest_);
+    return;
+  }
   const bool is_new = round_of_[tile] != round_ || visited_at_[tile] == 0;
-  round_of_[tile] = round_;
-  is_here_[tile] = true;
+  mark(tile);
   visited_at_[tile] = position;
   if (is_new) visited_.push_back(tile);
 }
 
-void Lookahead::present(TileId tile, std::uint64_t next_use) {
-  round_of_[tile] = round_;
-  is_here_[tile] = true;
-  next_use_[tile] = next_use;
-  farthest_.push({next_use, tile});
-}
-
 void Lookahead::rank() {
   ranked_ = true;
-  idle_ = {};
+  idle_.clear();
+  farthest_.clear();
   horizon_ = plan_.on(device_).horizon.until;
   for (const TileId tile : visited_)
     present(tile, plan_.next_use_after(tile, device_, visited_at_[tile]));
@@ -91,14 +86,22 @@ void Lookahead::rank() {
     if (visited_at_[resident.tile] != 0) continue;
     const std::uint64_t next_use = plan_.next_use_after(resident.tile, device_, 0);
     present(resident.tile, next_use);
-    if (next_use > horizon_) idle_.push({next_use, resident.tile});
+    if (next_use > horizon_) idle_.push_back({next_use, resident.tile});
   }
+  std::ranges::make_heap(idle_);
+  std::ranges::make_heap(farthest_);
+}
+
+Lookahead::Entry Lookahead::take_greatest(std::vector<Entry>& heap) {
+  std::ranges::pop_heap(heap);
+  const Entry greatest = heap.back();
+  heap.pop_back();
+  return greatest;
 }
 
 TileId Lookahead::take_idle(const PlannedTask& planned) {
   while (!idle_.empty()) {
-    const Entry entry = idle_.top();
-    idle_.pop();
+    const Entry entry = take_greatest(idle_);
     const auto is_operand = [&](const PlannedAccess& access) { return access.tile == entry.tile; };
     if (is_here_[entry.tile] && next_use_[entry.tile] == entry.next_use &&
         std::ranges::none_of(planned.accesses, is_operand))
@@ -122,8 +125,7 @@ std::vector<TileId> Lookahead::take(std::size_t bytes, const PlannedTask& planne
   }
   std::vector<Entry> operands;
   while (free_bytes_ < bytes && !farthest_.empty()) {
-    const Entry entry = farthest_.top();
-    farthest_.pop();
+    const Entry entry = take_greatest(farthest_);
     if (!is_here_[entry.tile] || next_use_[entry.tile] != entry.next_use) continue;
     const auto is_operand = [&](const PlannedAccess& access) { return access.tile == entry.tile; };
     if (std::ranges::any_of(planned.accesses, is_operand)) {
@@ -132,7 +134,10 @@ std::vector<TileId> Lookahead::take(std::size_t bytes, const PlannedTask& planne
     }
     leave(entry.tile);
   }
-  for (const Entry& entry : operands) farthest_.push(entry);
+  for (const Entry& entry : operands) {
+    farthest_.push_back(entry);
+    std::ranges::push_heap(farthest_);
+  }
   free_bytes_ -= std::min(free_bytes_, bytes);
   return victims;
 }

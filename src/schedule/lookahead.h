@@ -14,9 +14,9 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <deque>
-#include <queue>
 #include <span>
 #include <utility>
 #include <vector>
@@ -55,10 +55,26 @@ class Lookahead {
   void follow(const Space& space, std::deque<Fetch>& out) {
     catch_up(space);
     if (wanted_bytes_ <= space.free_bytes()) return append(space, out);
+    if (!can_fetch(space)) return;
     const std::size_t before = out.size();
     if (follow_with_room(space, out)) return;
     out.resize(before);
     follow_short_of_room(space, out);
+  }
+
+  /// Whether a fetch that waits for its victims is still the next one to make: nothing that is
+  /// missing comes before it, and no other tile could leave sooner.
+  /// Cost:  by what has changed, and by the residents.
+  template <class Space>
+  bool holds(const Space& space, const Fetch& fetch) {
+    catch_up(space);
+    if (wanted_bytes_ <= space.free_bytes() || !can_fetch(space)) return false;
+    if (fetchable_.begin().key().first < fetch.position) return false;
+    const auto is_idle = [&](TileId tile) {
+      return plan_.next_use(tile, device_) > plan_.on(device_).horizon.until;
+    };
+    return std::ranges::all_of(fetch.victims, is_idle) ||
+           std::ranges::none_of(space.residents(), is_idle, &Resident::tile);
   }
 
   /// Throws internal if a tile is not known as what it is.
@@ -70,9 +86,7 @@ class Lookahead {
   struct Entry {
     std::uint64_t next_use;
     TileId tile;
-    bool operator<(const Entry& other) const noexcept {
-      return next_use != other.next_use ? next_use < other.next_use : tile < other.tile;
-    }
+    auto operator<=>(const Entry&) const = default;
   };
   /// A task's operand; they come in the order of the plan.
   using Operand = std::pair<Position, std::size_t>;
@@ -110,6 +124,26 @@ class Lookahead {
   }
   void forget(TileId tile);
   void want(TileId tile, const PlannedAccess& use, std::size_t bytes);
+  /// It has come meanwhile, or what its first task is to read doesn't exist yet.
+  template <class Space>
+  bool is_stale(const Space& space, TileId tile) const {
+    return space.has(tile) || !plan_.reads_present(*plan_.first_use(tile, device_));
+  }
+  /// Whether this is the use for which a tile is fetchable.
+  bool is_known_at(const PlannedAccess& use) const {
+    return use.tile < wanted_.size() && wanted_[use.tile].fetchable &&
+           wanted_[use.tile].operand == Operand{use.position, use.operand};
+  }
+  /// Whether there is anything to fetch, with room or without.
+  template <class Space>
+  bool can_fetch(const Space& space) {
+    while (!fetchable_.empty()) {
+      const TileId first = *fetchable_.begin();
+      if (!is_stale(space, first)) return true;
+      examine(space, first);
+    }
+    return false;
+  }
   /// There is room for all that is missing.
   template <class Space>
   void append(const Space& space, std::deque<Fetch>& out) {
@@ -117,8 +151,7 @@ class Lookahead {
     for (auto next = fetchable_.begin(); next != fetchable_.end(); ++next) {
       const Position position = next.key().first;
       if (out.size() >= most_fetches && out.back().position != position) break;
-      const PlannedAccess& use = *plan_.first_use(*next, device_);
-      if (space.has(*next) || !plan_.reads_present(use))
+      if (is_stale(space, *next))
         stale_.push_back(*next);
       else
         out.push_back({*next, position, {}});
@@ -141,25 +174,29 @@ class Lookahead {
         const std::size_t bytes = space.bytes(tile);
         if (free_bytes_ < bytes) return false;
         free_bytes_ -= bytes;
-        present(tile, 0);
+        mark(tile);
         if (plan_.reads_present(task.accesses[i])) out.push_back({tile, task.position, {}});
       }
     }
     return true;
   }
 
+  /// Ends behind what can be fetched: what would leave and come again is here as long as nothing
+  /// has left for a fetch.
   template <class Space>
   void follow_short_of_room(const Space& space, std::deque<Fetch>& out) {
     begin(space.residents(), space.free_bytes());
-    std::size_t looked = 0;
+    std::size_t looked = 0, left = fetchable_.size();
     for (const PlannedTask* planned : plan_.on(device_).planned) {
-      if (++looked > most_tasks || out.size() >= most_fetches) return;
+      if (++looked > most_tasks || out.size() >= most_fetches || left == 0) return;
       for (std::size_t i = 0; i < planned->accesses.size(); ++i) {
         const TileId tile = planned->accesses[i].tile;
         if (!is_present(tile)) {
           std::vector<TileId> victims = take(space.bytes(tile), *planned);
-          if (plan_.reads_present(planned->accesses[i]))
+          if (plan_.reads_present(planned->accesses[i])) {
+            left -= is_known_at(planned->accesses[i]);
             out.push_back({tile, planned->position, std::move(victims)});
+          }
           bytes_[tile] = space.bytes(tile);
         }
         visit(tile, planned->position);
@@ -168,17 +205,31 @@ class Lookahead {
   }
 
   void begin(std::span<const Resident> residents, std::size_t free_bytes);
-  void reserve(TileId tile);
+  void reserve(TileId tile) {
+    if (tile >= round_of_.size()) grow(tile);
+  }
+  void grow(TileId tile);
   bool is_present(TileId tile) {
     reserve(tile);
     return round_of_[tile] == round_ && is_here_[tile];
   }
   /// A task in sight uses the tile; what follows that is looked up once it matters.
   void visit(TileId tile, Position position);
-  void present(TileId tile, std::uint64_t next_use);
+  /// It is in the memory at this moment of the plan.
+  void mark(TileId tile) {
+    round_of_[tile] = round_;
+    is_here_[tile] = true;
+  }
+  /// The same, and from now on it may leave.
+  void present(TileId tile, std::uint64_t next_use) {
+    mark(tile);
+    next_use_[tile] = next_use;
+    farthest_.push_back({next_use, tile});
+  }
   /// Makes room; the operands of `planned` stay.
   std::vector<TileId> take(std::size_t bytes, const PlannedTask& planned);
   void rank();
+  static Entry take_greatest(std::vector<Entry>& heap);
   /// The farthest of the tiles that no task in sight uses; no_tile if there is none.
   TileId take_idle(const PlannedTask& planned);
 
@@ -192,11 +243,11 @@ class Lookahead {
   // Short of room.
   std::size_t free_bytes_ = 0;
   std::uint32_t round_ = 0;
-  bool ranked_ = false;  ///< The heap holds the residents: only once room is short.
+  bool ranked_ = false;  ///< The heaps hold the residents: only once room is short.
   std::span<const Resident> residents_;
-  std::uint64_t horizon_ = 0;            ///< Position of the last task in sight.
-  std::priority_queue<Entry> idle_;      ///< Residents, by their next use from now on.
-  std::priority_queue<Entry> farthest_;  ///< Old entries stay; next_use_ tells which count.
+  std::uint64_t horizon_ = 0;    ///< Position of the last task in sight.
+  std::vector<Entry> idle_;      ///< A heap: residents, by their next use from now on.
+  std::vector<Entry> farthest_;  ///< A heap. Old entries stay; next_use_ tells which count.
   // By tile; they count if round_of_ is the present round.
   std::vector<std::uint32_t> round_of_;
   std::vector<bool> is_here_;

@@ -109,14 +109,16 @@ void Placement::move(PlannedTask& planned, DeviceId device) {
   state_.plan.place(planned, device);
 }
 
-/// What is queued for each device that could lose a task; none of the thief's own. The host loses
-/// only tasks of unknown cost: others it got with good reason.
+/// What is queued for each device that could lose a task; none of the thief's own. Unless the
+/// policy says so the host loses only tasks of unknown cost: others it got with good reason.
 void Placement::note_stealable(const DeviceState& thief) {
   queued_.assign(state_.devices.size(), 0);
   for (const DeviceState& device : state_.devices) {
     if (device.id == thief.id || device.lost) continue;
     const DevicePlan& plan = state_.plan.on(device.id);
-    if (plan.ready.empty() || (device.space == host_space && plan.learning == 0)) continue;
+    const bool keeps_all =
+        device.space == host_space && plan.learning == 0 && !policy_.traits().steals_from_host;
+    if (plan.ready.empty() || keeps_all) continue;
     queued_[device.id] =
         plan.queued_seconds > 0 ? plan.queued_seconds : static_cast<double>(plan.ready.size());
   }
@@ -164,7 +166,11 @@ bool Placement::may_take(const PlannedTask& planned, const DeviceState& victim,
                          const DeviceState& thief) const {
   if (&planned == victim.head || planned.task->device != no_device) return false;
   if (planned.left_host && thief.space == host_space) return false;
-  if (victim.space == host_space && !planned.learns) return false;
+  if (victim.space == host_space && !planned.learns && !policy_.traits().steals_from_host)
+    return false;
+  // Else it would wait on a stream, perhaps for long, and hold up what is issued behind it.
+  const bool has_idle_streams = thief.issued <= static_cast<int>(thief.streams.size());
+  if (!has_idle_streams && planned.predecessors != Predecessors::done) return false;
   return feasibility_.can_run(thief, *planned.task) && may_issue(thief, planned);
 }
 
@@ -186,7 +192,7 @@ bool Placement::steal_from(const DeviceState& victim, DeviceState& thief) {
     if (!may_take(*planned, victim, thief)) continue;
     double fetch = 0;
     StealCandidate found = steal_candidate(*planned, thief, victim, fetch);
-    const double here = prediction_.seconds_on(*planned, thief.id) + (planned->learns ? busy : 0);
+    const double here = busy + prediction_.seconds_on(*planned, thief.id);
     found.gain_seconds = there > 0 ? end - pace::crowding * fetch - here
                                    : static_cast<double>(offered_.size()) + 0.5;
     offers_.push_back(found);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <utility>
 
 #include "graph/graph.h"
@@ -28,9 +29,8 @@ void fetch_accesses(const PlannedTask& planned) {
 }  // namespace
 
 Plan::Plan(std::size_t devices) : devices_(devices) {
-  constexpr std::size_t most = 64;
-  require(devices <= most,
-          fmt::format("a plan for {} devices; at most {} are possible", devices, most));
+  require(devices <= most_devices,
+          fmt::format("a plan for {} devices; at most {} are possible", devices, most_devices));
 }
 
 void Plan::grow(TileId tile) {
@@ -51,7 +51,8 @@ PlannedTask& Plan::add(Task& task) {
     if (!free_.empty()) fetch_accesses(*free_.back());
     std::vector<PlannedAccess> accesses = std::move(planned->accesses);
     std::vector<View> views = std::move(planned->views);
-    *planned = PlannedTask{};
+    std::destroy_at(planned);
+    std::construct_at(planned);
     planned->accesses = std::move(accesses);
     planned->views = std::move(views);
   }

@@ -163,6 +163,8 @@ struct DevicePlan {
 
 class Plan {
  public:
+  static constexpr std::size_t most_devices = 64;
+  /// Of so many devices, at least one. Errors: invalid_argument if they are too many.
   explicit Plan(std::size_t devices);
 
   PlannedTask& add(Task& task);
@@ -192,6 +194,13 @@ class Plan {
   }
   /// The devices that have placed tasks which use it, a bit each.
   std::uint64_t users(TileId tile) const { return tile < uses_.size() ? uses_[tile].users : 0; }
+  /// The same and, if tasks without a device use it, all others.
+  std::uint64_t possible_users(TileId tile) const {
+    if (tile >= uses_.size()) return 0;
+    if (here(tile, no_device).uses.first())
+      return ~std::uint64_t{0} >> (most_devices - devices_.size());
+    return uses_[tile].users;
+  }
   /// It has left the device's memory.
   void departed(TileId tile, DeviceId device) {
     if (users(tile) >> device & 1 && is_in_sight(*first_use(tile, device))) note(tile, device);

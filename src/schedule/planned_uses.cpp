@@ -3,6 +3,7 @@
 #include "schedule/planned_uses.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace quadriga {
 
@@ -40,6 +41,16 @@ bool PlannedUses::is_wanted_within(double seconds, TileId tile, SpaceId space) c
   return std::ranges::any_of(state_.devices, [&](const DeviceState& device) {
     return device.space == space && state_.plan.wants_before(tile, device.id, positions);
   });
+}
+
+std::uint64_t PlannedUses::readers(TileId tile) const {
+  std::uint64_t spaces = 0;
+  for (std::uint64_t rest = state_.plan.users(tile); rest != 0; rest &= rest - 1) {
+    const DeviceState& device = state_.devices[static_cast<std::size_t>(std::countr_zero(rest))];
+    if (state_.plan.reads_present(*state_.plan.first_use(tile, device.id)))
+      spaces |= std::uint64_t{1} << device.space;
+  }
+  return spaces;
 }
 
 }  // namespace quadriga

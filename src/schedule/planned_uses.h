@@ -19,6 +19,7 @@ class PlannedUses final : public TileForecast {
   double positions_per_second(SpaceId space) const override;
   bool is_final(TileId tile) const override;
   bool is_wanted_within(double seconds, TileId tile, SpaceId space) const override;
+  std::uint64_t readers(TileId tile) const override;
 
  private:
   const ScheduleState& state_;

@@ -44,6 +44,11 @@ bool Prefetch::is_obsolete(const Fetch& fetch, const DeviceState& device) {
          !directory.written(fetch.tile);
 }
 
+bool Prefetch::holds(const Fetch& fetch, const DeviceState& device) {
+  const View view(*state_.memory, device.space, residents_);
+  return foreseen_[device.id].lookahead.holds(view, fetch);
+}
+
 void Prefetch::look_ahead(const DeviceState& device) {
   Foreseen& foreseen = foreseen_[device.id];
   foreseen.lookahead.follow(View(*state_.memory, device.space, residents_), foreseen.fetches);
@@ -90,7 +95,7 @@ void Prefetch::fetch(DeviceState& device) {
         state_.memory->staging().prefetch(next.tile, device.space, next.position, next.victims);
     if (awaits(outcome, Awaits::room)) {
       // Its victims are needed until then, or the plan has changed: that shows when others end.
-      if (is_fresh) return;
+      if (is_fresh || holds(next, device)) return;
       fetches.clear();
       continue;
     }

@@ -29,6 +29,7 @@ class Prefetch {
   class View;
 
   bool is_obsolete(const Fetch& fetch, const DeviceState& device);
+  bool holds(const Fetch& fetch, const DeviceState& device);
   void look_ahead(const DeviceState& device);
   std::size_t choose(const DeviceState& device, const std::deque<Fetch>& fetches);
 

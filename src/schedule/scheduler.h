@@ -8,6 +8,10 @@
 // them out takes what the listener was told after each, so that tasks which became ready by it are
 // seen by the next. The same events and steps give the same instructions.
 //
+// Its parts hold the rules, and this passes events on to them: DeviceTurns says which task is
+// issued next, Endings how tasks leave, MemoryNews what follows from what the memory tells,
+// Recovery what failures do.
+//
 // A task's states, as PlannedTask tells them:
 //   submitted  known, its uses of tiles are planned.
 //   placed     it has a device: at submission if its front end or its codelet says where, else once
@@ -26,18 +30,19 @@
 #include <span>
 #include <string>
 
+#include "schedule/device_turns.h"
+#include "schedule/endings.h"
 #include "schedule/gangs.h"
 #include "schedule/groups.h"
 #include "schedule/launcher.h"
+#include "schedule/memory_news.h"
 #include "schedule/placement.h"
 #include "schedule/planned_uses.h"
 #include "schedule/prefetch.h"
 #include "schedule/pulls.h"
-#include "schedule/ready_order.h"
 #include "schedule/recovery.h"
 #include "schedule/schedule_log.h"
 #include "schedule/state.h"
-#include "schedule/turns.h"
 
 namespace quadriga {
 
@@ -59,7 +64,7 @@ enum class Homecoming {
   no_buffer,  ///< It can't start before something frees a buffer on the host.
 };
 
-class Scheduler final : private MemoryListener {
+class Scheduler {
  public:
   /// The machine, the instructions and the listeners must outlive it.
   Scheduler(const Machine& machine, Instructions& instructions, ScheduleListener& listener,
@@ -118,7 +123,7 @@ class Scheduler final : private MemoryListener {
   const Memory& memory() const noexcept { return memory_; }
   const Feasibility& feasibility() const noexcept { return placement_.feasibility(); }
   /// Why a tile that needs the host's memory can't be brought home.
-  Error no_buffer() const;
+  Error no_buffer() const { return turns_.no_buffer(); }
   template <class Visit>
   void for_each_datum(Visit&& visit) {
     state_.plan.for_each_datum(visit);
@@ -128,41 +133,18 @@ class Scheduler final : private MemoryListener {
   void validate() const;
 
  private:
-  // MemoryListener
-  void copy_ended(StreamId stream, Reason reason, TileId tile, SpaceId from, SpaceId to,
-                  std::size_t bytes, const Completion& completion) override;
-  void evicted(TileId tile, SpaceId space) override;
-  void departed(TileId tile, SpaceId space) override;
-  void probed(SpaceId space, const Completion& completion) override;
-  void freed(SpaceId space, std::byte* block, std::size_t bytes) override {
-    state_.listener.freed(space, block, bytes);
-  }
-
   void open_devices(std::span<const std::vector<StreamId>> kernel_streams);
-  static void touch(DeviceState& device) noexcept { device.touched = true; }
   void activate(PlannedTask& planned);
-  bool issue_in_turn(DeviceState& device);
-  bool issue_next(DeviceState& device);
-  bool issue_chosen(DeviceState& device);
-  bool try_issue(DeviceState& device, PlannedTask& planned);
-  bool fill(DeviceState& device);
-  bool leave_host(PlannedTask& planned);
-
   void kernel_ended(const StreamOwner& owner, const Completion& completion);
-  void end(PlannedTask& planned, std::exception_ptr error);
   bool in_use(const Datum& datum) const;
   void give(Datum& datum);
-  void end_content(PlannedTask& planned, const std::exception_ptr& error);
-  void empty_partials(PlannedTask& planned);
-  void send_final_home(TileId tile);
-  void copy_failed(const EndedCopy& copy, const Completion& completion);
-  void content_came_home(TileId tile, SpaceId from);
   void lose(DeviceState& device, const std::exception_ptr& cause,
             const PlannedTask* ending = nullptr);
 
   ScheduleState state_;
   const std::unique_ptr<CheckedPolicy> policy_;
   const PlannedUses uses_;
+  MemoryNews news_;
   Memory memory_;
   Placement placement_;
   Pulls pulls_;
@@ -170,10 +152,10 @@ class Scheduler final : private MemoryListener {
   Gangs gangs_;
   Recovery recovery_;
   Prefetch prefetch_;
-  ReadyOrder order_;
   Groups groups_;
+  Endings endings_;
+  DeviceTurns turns_;
   ScheduleLog* const log_;
-  Turns turns_;
 };
 
 }  // namespace quadriga

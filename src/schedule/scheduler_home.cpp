@@ -16,7 +16,7 @@ void Scheduler::final(Datum& datum) {
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("final", datum.tile); });
   datum.final = true;
-  send_final_home(datum.tile);
+  endings_.send_final_home(datum.tile);
 }
 
 Homecoming Scheduler::bring_home(Datum& datum) {

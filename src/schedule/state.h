@@ -64,15 +64,25 @@ struct ScheduleState {
   KernelHistory kernel_history;
   std::vector<DeviceState> devices;
   std::vector<StreamOwner> owners;  ///< By stream.
-  Memory* memory = nullptr;         ///< Set once, when the scheduler is made.
-  bool any_failed = false;          ///< Some task has, or some content was lost.
-  int detached = 0;                 ///< Tasks whose bodies have ended, but not their promises.
-  bool cancelled = false;           ///< Tasks that have not been issued end cancelled.
+  std::vector<DeviceState*> by_space;
+  Memory* memory = nullptr;  ///< Set once, when the scheduler is made.
+  bool any_failed = false;   ///< Some task has, or some content was lost.
+  int detached = 0;          ///< Tasks whose bodies have ended, but not their promises.
+  bool cancelled = false;    ///< Tasks that have not been issued end cancelled.
 
+  /// The first device that works on a space's memory; null if there is none.
   DeviceState* device_at(SpaceId space) noexcept {
+    return space < by_space.size() ? by_space[space] : nullptr;
+  }
+  /// All devices are there: they stay where they are.
+  void index_spaces() {
+    by_space.assign(static_cast<std::size_t>(machine.spaces()), nullptr);
     for (DeviceState& device : devices)
-      if (device.space == space) return &device;
-    return nullptr;
+      if (!by_space[device.space]) by_space[device.space] = &device;
+  }
+  /// Each device may do more, for all that is known.
+  void touch_all() noexcept {
+    for (DeviceState& device : devices) device.touched = true;
   }
   const Device& described(const DeviceState& device) const { return machine.devices[device.id]; }
   /// How many tasks of a device run side by side, each as fast as alone.

@@ -21,6 +21,7 @@ namespace sparse = quadriga::sparse;
 struct quadriga_sparse {
   sparse::Solver solver;
   sparse::CsrView matrix;  ///< Its sizes.
+  std::string reason;      ///< Why it has its method.
 };
 
 namespace {
@@ -40,6 +41,16 @@ sparse::Precondition precondition_of(int argument, const char* given) {
     if (known == name) return value;
   refuse(argument, "precondition is '" + std::string(name) +
                        "'; expected none, jacobi, block_jacobi, chebyshev or aggregation");
+}
+
+sparse::CgMethod method_of(int argument, const char* given) {
+  using enum sparse::CgMethod;
+  const std::string_view name = given ? given : "";
+  if (name.empty()) return automatic;
+  for (const sparse::CgMethod each : {automatic, classic, single_reduction, pipelined})
+    if (sparse::name(each) == name) return each;
+  refuse(argument, "method is '" + std::string(name) +
+                       "'; expected automatic, classic, single_reduction or pipelined");
 }
 
 /// The caller's arrays; `first` is the argument of the offsets.
@@ -103,8 +114,18 @@ extern "C" {
 int64_t quadriga_sparse_open(quadriga_engine* engine, char type, int64_t n, int index_bytes,
                              const void* offsets, const void* columns, const void* values,
                              const char* precondition, quadriga_sparse** solver) {
+  if (!solver)
+    return c_guarded([&]() -> std::int64_t { refuse(9, "the address for the solver is NULL"); });
+  return quadriga_sparse_open_method(engine, type, n, index_bytes, offsets, columns, values,
+                                     precondition, nullptr, solver);
+}
+
+int64_t quadriga_sparse_open_method(quadriga_engine* engine, char type, int64_t n, int index_bytes,
+                                    const void* offsets, const void* columns, const void* values,
+                                    const char* precondition, const char* method,
+                                    quadriga_sparse** solver) {
   return c_guarded([&]() -> std::int64_t {
-    if (!solver) refuse(9, "the address for the solver is NULL");
+    if (!solver) refuse(10, "the address for the solver is NULL");
     *solver = nullptr;
     quadriga::Engine& on = quadriga::opened(engine);
     sparse::CsrView a;
@@ -117,9 +138,22 @@ int64_t quadriga_sparse_open(quadriga_engine* engine, char type, int64_t n, int 
     a = with_arrays(5, a, offsets, columns, values);
     sparse::SolverOptions options;
     options.precondition = precondition_of(8, precondition);
-    blame(7, [&] { *solver = new quadriga_sparse{sparse::Solver(on, a, options), a}; });
+    options.method = method_of(9, method);
+    blame(7, [&] {
+      const sparse::Solver made(on, a, options);
+      *solver = new quadriga_sparse{made, a, made.plan().method_reason};
+    });
     return 0;
   });
+}
+
+const char* quadriga_sparse_method(const quadriga_sparse* solver) {
+  // Of a literal: it ends with 0.
+  return solver ? sparse::name(solver->solver.plan().method).data() : nullptr;
+}
+
+const char* quadriga_sparse_method_reason(const quadriga_sparse* solver) {
+  return solver ? solver->reason.c_str() : nullptr;
 }
 
 void quadriga_sparse_close(quadriga_sparse* solver) { delete solver; }

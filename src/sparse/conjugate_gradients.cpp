@@ -10,6 +10,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "sparse/kernels/one_reduction_scalars.h"
+
 namespace quadriga::sparse {
 namespace {
 
@@ -69,6 +71,7 @@ void SolveContent::prepare() {
   keeps_direction_ = false;
   data_.reset();
   data_.emplace(*solver_, columns_);
+  data()->use(options_.checked ? solver_->method() : CgMethod::classic);
   attach();
 }
 
@@ -81,6 +84,7 @@ void SolveContent::forget() noexcept {
   conditions_.assign(count, 1);
   last_true_.assign(count, INFINITY);
   true_.clear();
+  replacements_ = 0;
   is_known_ = started_ = over_ = is_checked_ = stagnated_ = finished_ = false;
 }
 
@@ -161,15 +165,17 @@ void SolveContent::take(Snapshot& snapshot) {
 }
 
 /// Residuals of the x so far become those of the recurrence.
-void SolveContent::renew(bool has_product) {
-  end_recurrence();
-  if (!keeps_direction_) before_.assign(steps_.size(), CgStep{1, 0});
+void SolveContent::renew(bool has_product, bool goes_on) {
+  const bool is_classic = data()->method() == CgMethod::classic;
+  const bool replaces = !is_classic && is_known_;
+  if (!replaces) end_recurrence();
+  if (!keeps_direction_ && !replaces) before_.assign(steps_.size(), CgStep{1, 0});
   if (has_product) {
-    data()->load(x_);
+    replaces ? data()->reload(x_) : data()->load(x_);
     data()->multiply({false});
   }
-  data()->residual(b_, {has_product, keeps_direction_});
-  data()->restart({{options_.rtol, options_.atol}, !is_known_, keeps_direction_});
+  data()->residual(b_, {has_product, keeps_direction_ || replaces});
+  data()->restart({{options_.rtol, options_.atol}, !is_known_, keeps_direction_, replaces});
   is_known_ = true;
   keeps_direction_ = false;
   data()->snapshot(snapshots_[0].data);
@@ -177,6 +183,19 @@ void SolveContent::renew(bool has_product) {
   true_.clear();
   for (const ColumnState& each : states_) true_.push_back(std::sqrt(each.squared));
   is_checked_ = true;
+  if (is_classic || !goes_on || !any(IterationStatus::running)) return;
+  data()->begin_steps(replaces);
+  if (replaces) ++replacements_;
+}
+
+/// Where A isn't positive definite along the direction of columns that contradict themselves, they
+/// end there, as they would have by classic iterations. Else it was rounding, and the direction is
+/// of no use any more.
+void SolveContent::become_classic() {
+  data()->become_classic();
+  data()->restart({{options_.rtol, options_.atol}, false, true});
+  data()->judge_direction();
+  renew(true);
 }
 
 void SolveContent::start() {
@@ -188,19 +207,32 @@ void SolveContent::start() {
 
 /// No column runs any more by the recurrence.
 void SolveContent::check() {
-  if (!options_.checked || std::ranges::any_of(states_, [](const auto& each) {
-        return each.status > IterationStatus::converged;
-      })) {
+  const bool is_open = any(IterationStatus::due) || any(IterationStatus::doubtful);
+  if (!options_.checked || (!is_open && std::ranges::any_of(states_, [](const auto& each) {
+        return is_fault(each.status);
+      }))) {
     over_ = true;
     return;
   }
   renew(true);
+  const bool was_classic = data()->method() == CgMethod::classic;
+  if (!any(IterationStatus::running) && any(IterationStatus::doubtful)) become_classic();
   over_ = !any(IterationStatus::running);
-  for (std::size_t c = 0; c < states_.size(); ++c) {
+  for (std::size_t c = 0; was_classic && c < states_.size(); ++c) {
     if (states_[c].status == IterationStatus::running && !(true_[c] * least_gain < last_true_[c]))
       stagnated_ = over_ = true;
     last_true_[c] = true_[c];
   }
+}
+
+/// Iterations until a column that runs is due at the latest: batches end there.
+std::int64_t SolveContent::next_replacement() const noexcept {
+  const std::int64_t period = period_of(data()->method());
+  std::int64_t least = limit();
+  for (const ColumnState& each : states_)
+    if (period > 0 && each.status == IterationStatus::running)
+      least = std::min(least, each.since + period - each.iterations);
+  return std::max<std::int64_t>(1, least);
 }
 
 std::int64_t SolveContent::next_batch(double seconds) noexcept {
@@ -247,7 +279,7 @@ void SolveContent::make(std::int64_t count) {
   const std::int64_t room = limit() - iterations();
   const std::int64_t target = iterations() + std::min(room, count);
   while (!over_ && iterations() < target) {
-    run_until(target);
+    run_until(iterations() + std::min(target - iterations(), next_replacement()));
     if (!any(IterationStatus::running)) check();
   }
   over_ = over_ || iterations() >= limit();
@@ -270,6 +302,8 @@ StopReason SolveContent::reason() const noexcept {
       return StopReason::diverged;
     case IterationStatus::running:
     case IterationStatus::converged:
+    case IterationStatus::due:
+    case IterationStatus::doubtful:
       break;
   }
   return StopReason::iterations;
@@ -280,7 +314,7 @@ SolveResult SolveContent::finish() {
   despite_losses([this] {
     while (!advance(history_length * history_length)) {
     }
-    if (options_.checked && !is_checked_ && solver_->parts() > 0) renew(true);
+    if (options_.checked && !is_checked_ && solver_->parts() > 0) renew(true, false);
     data()->wait(x_);
   });
   if (!options_.checked)
@@ -317,6 +351,8 @@ SolveResult SolveContent::gather_result() const {
     for (const auto& each : residuals_)
       result.residuals.push_back(each[std::min(i, each.size() - 1)]);
   result.conditions = conditions_;
+  result.method = data()->method();
+  result.replacements = replacements_;
   result.seconds = seconds_since(begin_);
   return result;
 }

@@ -10,6 +10,11 @@
 // the start of another solve from the x so far, and says at once whether there is anything left to
 // do.
 //
+// Methods with one reduction an iteration stop where a residual is due to be replaced: that is the
+// same program, but for the direction, which stays. Where such a column contradicts itself, classic
+// iterations go on with it once no other runs; they decide what a failure is. Unchecked solves are
+// classic from the start.
+//
 // An unchecked solve leaves that to its caller, who may resume it with another right side, the
 // residual as the caller knows it: the direction stays, as if the recurrence had found that one.
 #pragma once
@@ -54,7 +59,9 @@ class SolveContent {
   void make(std::int64_t iterations);
   SolveResult gather_result() const;
   void start();
-  void renew(bool has_product);
+  void renew(bool has_product, bool goes_on = true);
+  void become_classic();
+  std::int64_t next_replacement() const noexcept;
   void check();
   void run_until(std::int64_t target);
   void take(Snapshot& snapshot);
@@ -82,6 +89,7 @@ class SolveContent {
   std::vector<double> true_;
   std::int64_t batch_ = 1;
   std::size_t losses_ = 0;  ///< Of devices.
+  std::int64_t replacements_ = 0;
   bool zero_start_;
   bool keeps_direction_ = false;
   bool is_known_ = false;  ///< The states are this solve's.

@@ -12,6 +12,7 @@
 #include "device/recorded_together.h"
 #include "engine/engine_access.h"
 #include "sparse/hierarchy.h"
+#include "sparse/method.h"
 #include "sparse/model.h"
 #include "sparse/part_data.h"
 #include "sparse/partition.h"
@@ -19,11 +20,12 @@
 namespace quadriga::sparse {
 namespace {
 
-/// Vectors of an iteration: p, q, r, x and M's diagonal.
+/// Vectors of an iteration: p, q, r, x and M's diagonal; and z, d and s where M is several steps.
 constexpr std::int64_t vectors = 5;
+constexpr std::int64_t vectors_of_steps = 3;
 
-void check(const CsrView& a, const SolverOptions& options) {
-  check_offsets(a);
+void check(const RowReader& reader, const SolverOptions& options) {
+  const CsrView& a = reader.outline();
   require(a.rows == a.cols,
           fmt::format("a matrix of {} x {}; solvers take square ones", a.rows, a.cols));
   require(options.precondition != Precondition::diagonal || options.diagonal || a.rows == 0,
@@ -37,6 +39,10 @@ void check(const CsrView& a, const SolverOptions& options) {
   require(options.aggregation.strength >= 0,
           fmt::format("aggregation: a strength of {}; expected 0 or more",
                       options.aggregation.strength));
+  require(
+      reader.is_whole() || options.precondition != Precondition::aggregation,
+      "aggregation needs the whole matrix in memory, and this one is a source of rows; expected "
+      "another preconditioner");
   if (options.precondition == Precondition::hierarchy)
     check_levels(options.levels, a.rows, a.dtype);
   require(options.parts >= 0, fmt::format("{} parts; expected 0 or more", options.parts));
@@ -54,18 +60,20 @@ constexpr int degree_on_levels = 2;
 
 }  // namespace
 
-SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptions& given)
+SolverContent::SolverContent(Engine& engine, const RowReader& reader, const SolverOptions& given)
     : engine_(engine),
-      rows_(a.rows),
-      dtype_(a.dtype),
+      rows_(reader.outline().rows),
+      dtype_(reader.outline().dtype),
       overlap_(given.overlap),
       goes_by_host_(given.route == CopyRoute::host),
       precondition_(given.precondition),
-      degree_(given.degree) {
+      degree_(given.degree),
+      memory_(given.spill) {
   const auto begin = std::chrono::steady_clock::now();
-  check(a, given);
-  chosen_ = choose_format(engine, a, given.format);
-  const SolverOptions options = completed(a, given);
+  const CsrView& a = reader.outline();
+  check(reader, given);
+  chosen_ = choose_format(engine, reader, given.format);
+  const SolverOptions options = completed(reader, given);
   const int inverse_rows = inverse_rows_of(a, chosen_, options);
   scaling_ = scaling_of(precondition_, inverse_rows);
   units_ = {block_rows_of(a, chosen_, inverse_rows), chosen_.dense_rows,
@@ -73,16 +81,20 @@ SolverContent::SolverContent(Engine& engine, const CsrView& a, const SolverOptio
   storage_ = {chosen_.format,    chosen_.dense_rows,
               units_.block_rows, slice_rows_of(engine.machine(), chosen_.format, units_.block_rows),
               inverse_rows,      may_narrow(engine.machine())};
+  MethodChoice choice =
+      choose_method(engine.machine(), rows_, dtype_, options.method, has_steps(precondition_));
+  report_.method = choice.method;
+  report_.method_reason = std::move(choice.reason);
   place(a, options);
-  plan_parts(a);
+  plan_parts(reader);
   is_recorded_ = report_.recorded = choose_recorded(options);
   must_record_ = options.recorded.value_or(false);
-  store(a, options);
+  store(reader, options);
   const bool is_whole = options.exchange == Exchange::whole;
   report_.models = model_product(engine.machine(), plans_, report_.devices,
                                  is_whole ? Exchange::whole : Exchange::halo, options.route);
   report_.estimates = estimate_products(engine.machine(), plans_, report_.devices, !is_whole);
-  const Streaming streaming = model_streaming(engine.machine(), plans_, report_.devices);
+  const Streaming streaming = model_streaming(engine.machine(), plans_, report_.devices, method());
   report_.streamed_bytes = streaming.bytes;
   report_.streamed_seconds = streaming.seconds;
   if (streaming.bytes > 0) store_heads();
@@ -106,7 +118,7 @@ SolverContent::~SolverContent() {
 }
 
 /// What is left to the solver, where M has levels.
-SolverOptions SolverContent::completed(const CsrView& a, const SolverOptions& options) {
+SolverOptions SolverContent::completed(const RowReader& a, const SolverOptions& options) {
   const bool is_cycle = has_levels(precondition_);
   if (degree_ == 0) degree_ = is_cycle ? degree_on_levels : degree_alone;
   if (!is_cycle) return options;
@@ -122,7 +134,9 @@ SolverOptions SolverContent::completed(const CsrView& a, const SolverOptions& op
 void SolverContent::place(const CsrView& a, const SolverOptions& options) {
   report_.block_rows = units_.block_rows;
   report_.dense_rows = units_.dense_rows;
-  const auto row_bytes = vectors * static_cast<std::int64_t>(size_of(a.dtype));
+  const std::int64_t count =
+      vectors + (has_steps(precondition_) ? vectors_of_steps : 0) + carried_vectors(report_.method);
+  const std::int64_t row_bytes = count * static_cast<std::int64_t>(size_of(a.dtype));
   const double bytes =
       static_cast<double>(a.elements) * static_cast<double>(size_of(a.dtype) + sizeof(int)) +
       static_cast<double>(a.rows) * static_cast<double>(row_bytes);
@@ -138,11 +152,11 @@ void SolverContent::place(const CsrView& a, const SolverOptions& options) {
 }
 
 /// What each part needs of others, and who sends it.
-void SolverContent::plan_parts(const CsrView& a) {
+void SolverContent::plan_parts(const RowReader& reader) {
   const std::vector<std::int64_t>& first = report_.first_rows;
   const std::size_t count = report_.devices.size();
   halos_.resize(count);
-  run_on_host(engine_, count, [&](std::size_t part) {
+  reader.each(engine_, first, [&](std::size_t part, const CsrView& a) {
     halos_[part] = find_halo(a, first[part], first[part + 1], units_);
   });
   transfers_ = plan_exchange(halos_, first);
@@ -163,13 +177,12 @@ PartRows SolverContent::rows_of(std::size_t part) const {
   return {own.first, own.last, &halos_[part], send_rows_[part], own};
 }
 
-void SolverContent::store(const CsrView& a, const SolverOptions& options) {
+void SolverContent::store(const RowReader& reader, const SolverOptions& options) {
   tiles_.resize(parts());
-  run_on_host(engine_, parts(), [&](std::size_t part) {
+  reader.each(engine_, report_.first_rows, [&](std::size_t part, const CsrView& a) {
     PartShape& shape = plans_[part].shape;
     shape = shape_of(a, rows_of(part), storage_);
-    tiles_[part] =
-        std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));
+    tiles_[part] = memory_.allocate(shape.bytes);
     SolverOptions stored = options;
     stored.precondition = scaling_;
     pack(a, rows_of(part), shape, stored, tiles_[part].get());
@@ -192,24 +205,26 @@ void SolverContent::store(const CsrView& a, const SolverOptions& options) {
 void SolverContent::store_heads() {
   for (std::size_t part = 0; part < parts(); ++part) {
     const std::int64_t bytes = plans_[part].shape.head_bytes;
-    auto& tile = head_tiles_.emplace_back(
-        std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes)));
+    const StoredTile& tile = head_tiles_.emplace_back(memory_.allocate(bytes));
     std::copy_n(tiles_[part].get(), bytes, tile.get());
     heads_.push_back(EngineAccess::add(engine_, no_device,
                                        {tile.get(), bytes, 1, bytes, DType::bytes}, {}, true));
   }
 }
 
-void SolverContent::update(const CsrView& a, const void* diagonal) {
-  check_offsets(a);
-  require(a.rows == rows_ && a.cols == rows_ && a.dtype == dtype_,
-          fmt::format("update(): a matrix of {} x {} and {}; expected {} x {} and {}", a.rows,
-                      a.cols, name(a.dtype), rows_, rows_, name(dtype_)));
+void SolverContent::update(const RowReader& reader, const void* diagonal) {
+  const CsrView& outline = reader.outline();
+  require(outline.rows == rows_ && outline.cols == rows_ && outline.dtype == dtype_,
+          fmt::format("update(): a matrix of {} x {} and {}; expected {} x {} and {}", outline.rows,
+                      outline.cols, name(outline.dtype), rows_, rows_, name(dtype_)));
   const SolverOptions options{chosen_.format, scaling_, diagonal};
   require(precondition_ != Precondition::diagonal || diagonal,
           "update(): a diagonal preconditioner needs its new diagonal");
-  std::vector<std::unique_ptr<std::byte[]>> made(parts());
-  run_on_host(engine_, parts(), [&](std::size_t part) {
+  require(
+      reader.is_whole() || precondition_ != Precondition::aggregation,
+      "update(): aggregation needs the whole matrix in memory, and this one is a source of rows");
+  std::vector<StoredTile> made(parts());
+  reader.each(engine_, report_.first_rows, [&](std::size_t part, const CsrView& a) {
     const PartShape& shape = plans_[part].shape;
     const auto [first, last] = std::pair(first_row(part), first_row(part + 1));
     const Halo halo = find_halo(a, first, last, units_);
@@ -217,7 +232,7 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
     require(halo.columns == halos_[part].columns && found.elements == shape.elements &&
                 found.narrow == shape.narrow,
             "update(): A has elements in other places than before; make a new solver");
-    made[part] = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));
+    made[part] = memory_.allocate(shape.bytes);
     pack(a, rows_of(part), shape, options, made[part].get());
     require(same_pattern(shape, made[part].get(), tiles_[part].get()),
             "update(): A has elements in other places than before; make a new solver");
@@ -234,7 +249,7 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
   };
   exchange();
   try {
-    if (level_maker_) set_levels(level_maker_->make_again(a));
+    if (level_maker_) set_levels(level_maker_->make_again(outline));
   } catch (...) {
     exchange();  // The levels are those of the matrix that was there.
     throw;
@@ -243,7 +258,7 @@ void SolverContent::update(const CsrView& a, const void* diagonal) {
 
 void SolverContent::make_levels(const CsrView& a, const SolverOptions& options) {
   if (parts() == 0) return;
-  if (!has_levels(precondition_) && precondition_ != Precondition::chebyshev) return;
+  if (!has_steps(precondition_)) return;
   level_maker_ =
       std::make_unique<LevelMaker>(*this, LevelPlan{precondition_, degree_, unknowns_, units_});
   set_levels(level_maker_->make(a, options));
@@ -283,8 +298,7 @@ bool SolverContent::choose_recorded(const SolverOptions& options) const {
   const bool has_cores = devices.contains(no_device);
   const bool is_alone = parts() == 1 && !has_cores;
   const bool are_several = parts() > 1 && devices.size() == parts() && !has_cores &&
-                           !goes_by_host_ && !has_levels(precondition_) &&
-                           precondition_ != Precondition::chebyshev &&
+                           !goes_by_host_ && !has_steps(precondition_) &&
                            can_meet(engine_.machine(), report_.devices);
   require(is_alone || are_several || parts() == 0 || !options.recorded.value_or(false),
           fmt::format("recorded iterations need one part of the rows a device, and on several "
@@ -313,8 +327,8 @@ const SolveCodelets& SolverContent::codelets(std::int64_t columns, MKind kind) c
   const bool has_cycle = levels_ && kind == MKind::chosen;
   std::unique_ptr<SolveCodelets>& found = codelets_[{columns, kind}];
   if (!found)
-    found =
-        std::make_unique<SolveCodelets>(plans_, columns, has_cycle ? &levels_->plan() : nullptr);
+    found = std::make_unique<SolveCodelets>(plans_, columns, has_cycle ? &levels_->plan() : nullptr,
+                                            kind == MKind::chosen ? method() : CgMethod::classic);
   return *found;
 }
 

@@ -15,6 +15,8 @@
 #include "sparse/level_maker.h"
 #include "sparse/levels.h"
 #include "sparse/pack.h"
+#include "sparse/row_reader.h"
+#include "sparse/tile_memory.h"
 
 namespace quadriga::sparse {
 
@@ -23,25 +25,26 @@ class PartData;
 /// What iterations take for M.
 enum class MKind : std::uint8_t {
   chosen,  ///< What the solver was made with.
-  blocks,  ///< The inverses of blocks that its smoother has.
+  blocks,  ///< The inverses of blocks that its smoother has; the method is classic.
 };
 
 /// What a solver keeps. Nothing of it changes after its making, but for values and what is cached.
 class SolverContent {
  public:
-  SolverContent(Engine& engine, const CsrView& a, const SolverOptions& options);
+  SolverContent(Engine& engine, const RowReader& a, const SolverOptions& options);
   ~SolverContent();
   SolverContent(const SolverContent&) = delete;
   SolverContent& operator=(const SolverContent&) = delete;
 
   /// New values at the same places, and of a diagonal preconditioner. Nothing else may be in use.
   /// Errors: invalid_argument if other places have elements; nothing has changed then.
-  void update(const CsrView& a, const void* diagonal);
+  void update(const RowReader& a, const void* diagonal);
 
   Engine& engine() const noexcept { return engine_; }
   std::int64_t rows() const noexcept { return rows_; }
   DType dtype() const noexcept { return dtype_; }
   Format format() const noexcept { return chosen_.format; }
+  CgMethod method() const noexcept { return report_.method; }
   const PlanReport& report() const noexcept { return report_; }
 
   std::size_t parts() const noexcept { return plans_.size(); }
@@ -80,13 +83,13 @@ class SolverContent {
 
  private:
   void place(const CsrView& a, const SolverOptions& options);
-  void plan_parts(const CsrView& a);
+  void plan_parts(const RowReader& a);
   PartRows rows_of(std::size_t part) const;
-  void store(const CsrView& a, const SolverOptions& options);
+  void store(const RowReader& a, const SolverOptions& options);
   void store_heads();
   bool choose_recorded(const SolverOptions& options) const;
   bool choose_overlap(std::size_t part) const;
-  SolverOptions completed(const CsrView& a, const SolverOptions& options);
+  SolverOptions completed(const RowReader& a, const SolverOptions& options);
   void make_levels(const CsrView& a, const SolverOptions& options);
   void set_levels(std::vector<Level> levels);
 
@@ -109,10 +112,11 @@ class SolverContent {
   std::vector<std::vector<std::int64_t>> send_rows_;  ///< Of the matrix, by part.
   std::vector<HaloTransfer> transfers_;
   std::vector<PartPlan> plans_;
-  std::vector<std::unique_ptr<std::byte[]>> tiles_;
+  TileMemory memory_;  ///< Of the next two.
+  std::vector<StoredTile> tiles_;
   std::vector<Data> matrices_;
-  std::vector<std::unique_ptr<std::byte[]>> head_tiles_;  ///< Empty if the devices hold all parts.
-  std::vector<Data> heads_;                               ///< The same.
+  std::vector<StoredTile> head_tiles_;  ///< Empty if the devices hold all parts.
+  std::vector<Data> heads_;             ///< The same.
   std::unique_ptr<Levels> levels_;
   std::unique_ptr<LevelMaker> level_maker_;
   mutable std::mutex mutex_;  ///< Guards the codelets and the data.

@@ -27,8 +27,9 @@ double round_trip(const Machine& machine, SpaceId there, SpaceId back) {
          machine.copy_seconds(back, host_space, 8) + machine.copy_seconds(host_space, there, 8);
 }
 
-/// Seconds of an iteration: the difference of a longer and a shorter solve that never converge.
-/// Where iterations are recorded, so long ones that they differ by batches of full length.
+/// Seconds of a classic iteration: the difference of a longer and a shorter solve that never
+/// converge. Where iterations are recorded, so long ones that they differ by batches of full
+/// length.
 double seconds_of_iteration(Engine& engine, std::size_t parts) {
   const BoxGrid line{1024, 1, 1, 7};
   const std::int64_t rows = rows_of(line);
@@ -38,6 +39,7 @@ double seconds_of_iteration(Engine& engine, std::size_t parts) {
   laplacian(line, 0, rows, offsets.data(), columns.data(), values.data(), DType::float64);
   SolverOptions options;
   options.format = Format::csr;
+  options.method = CgMethod::classic;
   options.parts = static_cast<int>(parts);
   const Solver solver(engine,
                       {rows, rows, static_cast<std::int64_t>(columns.size()), offsets.data(),

@@ -5,6 +5,8 @@
 #include <quadriga/engine.h>
 #include <quadriga/sparse.h>
 
+#include "sparse/row_reader.h"
+
 namespace quadriga::sparse {
 
 struct ChosenFormat {
@@ -15,11 +17,15 @@ struct ChosenFormat {
 /// What is wanted, or what stores the fewest bytes on machines of this kind: of the pattern and the
 /// kinds of devices alone, never of their number.
 /// Errors: invalid_argument if dense blocks are wanted, and none of their sizes divides the rows.
-ChosenFormat choose_format(Engine& engine, const CsrView& a, Format wanted);
+ChosenFormat choose_format(Engine& engine, const RowReader& reader, Format wanted);
 
 /// Whether M is a cycle through levels.
 constexpr bool has_levels(Precondition precondition) noexcept {
   return precondition == Precondition::aggregation || precondition == Precondition::hierarchy;
+}
+/// Whether M is several tasks.
+constexpr bool has_steps(Precondition precondition) noexcept {
+  return has_levels(precondition) || precondition == Precondition::chebyshev;
 }
 
 /// Rows of M's blocks; 1: a diagonal, 0: the identity.

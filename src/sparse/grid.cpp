@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <complex>
 #include <cstdlib>
+
+#include "base/number_type.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -83,20 +84,9 @@ void laplacian(const BoxGrid& grid, std::int64_t first, std::int64_t last, std::
   check(grid);
   require(first >= 0 && first <= last && last <= rows_of(grid),
           fmt::format("rows {} to {} of a grid of {} points", first, last, rows_of(grid)));
-  switch (dtype) {
-    case DType::float32:
-      return write_rows(grid, first, last, offsets, columns, static_cast<float*>(values));
-    case DType::float64:
-      return write_rows(grid, first, last, offsets, columns, static_cast<double*>(values));
-    case DType::complex64:
-      return write_rows(grid, first, last, offsets, columns,
-                        static_cast<std::complex<float>*>(values));
-    case DType::complex128:
-      return write_rows(grid, first, last, offsets, columns,
-                        static_cast<std::complex<double>*>(values));
-    case DType::bytes:
-      fail(Errc::invalid_argument, "a Laplacian of bytes; expected one of the four types");
-  }
+  with_number_type(dtype, [&]<class T>() {
+    write_rows(grid, first, last, offsets, columns, static_cast<T*>(values));
+  });
 }
 
 }  // namespace quadriga::sparse

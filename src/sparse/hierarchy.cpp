@@ -51,7 +51,7 @@ std::unique_ptr<LevelMatrix> store_between(Engine& engine, const CsrView& a, con
   ChosenFormat chosen = choose_format(engine, a, Format::automatic);
   // Parts begin at whole dense blocks.
   if (rows.block_rows % chosen.dense_rows != 0 || columns.block_rows % chosen.dense_rows != 0)
-    chosen = choose_format(engine, {}, Format::automatic);
+    chosen = choose_format(engine, CsrView{}, Format::automatic);
   return std::make_unique<LevelMatrix>(engine, a, Cuts{rows.first_rows, columns.first_rows},
                                        storage_of(engine, chosen, rows.block_rows, 0),
                                        SolverOptions{});

@@ -8,6 +8,7 @@
 #include "engine/engine_access.h"
 #include "graph/gang.h"
 #include "sparse/kernels/joint_iterations.h"
+#include "sparse/kernels/one_reduction_iterations.h"
 
 namespace quadriga::sparse {
 
@@ -33,6 +34,13 @@ JointData::JointData(const SolverContent& content, const SolveCodelets& codelets
     states_.push_back(temporary(state_bytes));
     histories_.push_back(temporary(history_bytes(columns)));
   }
+  if (content.method() != CgMethod::pipelined) return;
+  second_sends_.resize(content.parts());
+  for (std::size_t part = 0; part < content.parts(); ++part)
+    second_sums_.push_back(temporary(step_sums_bytes(content.plan(part).shape.blocks * columns)));
+  for (const HaloTransfer& each : content.transfers())
+    second_sends_[static_cast<std::size_t>(each.from)].push_back(
+        temporary(each.count * columns * static_cast<std::int64_t>(size_of(content.dtype()))));
 }
 
 JointData::~JointData() {
@@ -62,7 +70,8 @@ void JointData::iterate(const JointOperands& operands, std::int64_t count, TaskG
   std::vector<GangTask> tasks;
   for (std::size_t part = 0; part < content_.parts(); ++part) {
     GangTask& task = tasks.emplace_back();
-    task.codelet = &codelets_.joint_iterations(part);
+    task.codelet = operands.are_classic ? &codelets_.joint_iterations(part)
+                                        : &codelets_.one_reduction()->joint_iterations(part);
     task.device = content_.device(part);
     task.params = std::as_bytes(std::span(&params, 1));
     task.operands = {{content_.matrix(part), Access::read},
@@ -74,6 +83,9 @@ void JointData::iterate(const JointOperands& operands, std::int64_t count, TaskG
                      {part == 0 ? operands.history : histories_[part],
                       part == 0 ? Access::update : Access::write}};
     for (const Data& each : operands.sends[part]) task.operands.push_back({each, Access::update});
+    if (operands.are_classic || second_sums_.empty()) continue;
+    task.operands.push_back({second_sums_[part], Access::write});
+    for (const Data& each : second_sends_[part]) task.operands.push_back({each, Access::write});
   }
   EngineAccess::submit_together(content_.engine(), tasks, {batch, &batch->gang}, &group);
 }

@@ -23,6 +23,7 @@ struct JointOperands {
   std::span<const Data> product_sums;
   std::span<const Data> residual_sums;
   const std::vector<std::vector<Data>>& sends;
+  bool are_classic = true;  ///< The iterations.
 };
 
 class JointData {
@@ -46,7 +47,10 @@ class JointData {
   std::vector<Data> kept_;
   std::vector<Data> states_;     ///< By part; the first is null.
   std::vector<Data> histories_;  ///< The same.
-  bool has_states_ = false;      ///< The states are those of the solve.
+  /// By part, of pipelined iterations: where every second step writes what others read.
+  std::vector<Data> second_sums_;
+  std::vector<std::vector<Data>> second_sends_;
+  bool has_states_ = false;  ///< The states are those of the solve.
 };
 
 }  // namespace quadriga::sparse

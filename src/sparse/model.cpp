@@ -59,14 +59,14 @@ std::vector<ProductModel> model_product(const Machine& machine, std::span<const 
 }
 
 Streaming model_streaming(const Machine& machine, std::span<const PartPlan> plans,
-                          std::span<const DeviceId> devices) {
+                          std::span<const DeviceId> devices, CgMethod method) {
   std::map<DeviceId, double> needed;
   for (std::size_t part = 0; part < plans.size(); ++part) {
     const PartShape& shape = plans[part].shape;
     if (devices[part] == no_device) continue;
     const std::int64_t x_bytes = shape.rows * static_cast<std::int64_t>(size_of(shape.dtype));
     needed[devices[part]] +=
-        static_cast<double>(shape.bytes + work_shape(shape, 1).bytes + x_bytes);
+        static_cast<double>(shape.bytes + work_shape(shape, 1, method).bytes + x_bytes);
   }
   Streaming found;
   for (const auto& [id, bytes] : needed) {

@@ -35,6 +35,6 @@ struct Streaming {
 };
 
 Streaming model_streaming(const Machine& machine, std::span<const PartPlan> plans,
-                          std::span<const DeviceId> devices);
+                          std::span<const DeviceId> devices, CgMethod method);
 
 }  // namespace quadriga::sparse

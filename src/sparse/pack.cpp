@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <complex>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <vector>
 
+#include "base/number_type.h"
 #include "sparse/dense_blocks.h"
 #include "sparse/inverses.h"
 #include "sparse/kernels/number.h"
@@ -352,18 +352,7 @@ PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storag
 
 void pack(const CsrView& a, const PartRows& rows, const PartShape& shape,
           const SolverOptions& options, std::byte* tile) {
-  switch (a.dtype) {
-    case DType::float32:
-      return pack_as<float>(a, rows, shape, options, tile);
-    case DType::float64:
-      return pack_as<double>(a, rows, shape, options, tile);
-    case DType::complex64:
-      return pack_as<std::complex<float>>(a, rows, shape, options, tile);
-    case DType::complex128:
-      return pack_as<std::complex<double>>(a, rows, shape, options, tile);
-    case DType::bytes:
-      fail(Errc::internal, "a sparse matrix of bytes");
-  }
+  with_number_type(a.dtype, [&]<class T>() { pack_as<T>(a, rows, shape, options, tile); });
 }
 
 bool same_pattern(const PartShape& shape, const std::byte* one, const std::byte* other) {

@@ -62,6 +62,13 @@ PartData::PartData(const SolverContent& content, std::int64_t columns, MKind kin
   if (codelets_.cycle()) levels_.emplace(content, *codelets_.cycle());
   if (content.are_joint() && !levels_) joint_.emplace(content, codelets_, columns);
   is_recorded_ = content.is_alone_recorded() || joint_;
+  if (codelets_.one_reduction())
+    one_reduction_.emplace(
+        content, *codelets_.one_reduction(),
+        OneReductionOperands{state_, past_, work_, product_sums_, residual_sums_, sends_, arrivals_,
+                             [this](std::size_t part) { pass_on(part); },
+                             [this] { multiply({false}); }},
+        group_);
 }
 
 PartData::~PartData() {
@@ -148,6 +155,23 @@ void PartData::load(const std::vector<Data>& x) {
   }
 }
 
+void PartData::reload(const std::vector<Data>& x) { one_reduction_->reload(x); }
+
+void PartData::begin_steps(bool keeps_direction) {
+  one_reduction_->begin(keeps_direction);
+  if (joint_) joint_->forget();
+}
+
+void PartData::become_classic() {
+  one_reduction_->hand_over();
+  method_ = CgMethod::classic;
+}
+
+void PartData::judge_direction() {
+  multiply({true});
+  submit_scalars(codelets_.set_step(), {{state_, Access::update}}, product_sums_);
+}
+
 void PartData::product_of(std::size_t part, ProductParams params, ProductMode mode) {
   const auto first = [&](Access sums) {
     take(content_.matrix(part), Access::read);
@@ -232,8 +256,9 @@ void PartData::iterate(const std::vector<Data>& x, std::int64_t count) {
 
 void PartData::iterate_recorded(const std::vector<Data>& x, std::int64_t count) {
   if (joint_)
-    return joint_->iterate({state_, past_, x, work_, product_sums_, residual_sums_, sends_}, count,
-                           group_);
+    return joint_->iterate(
+        {state_, past_, x, work_, product_sums_, residual_sums_, sends_, is_classic()}, count,
+        group_);
   take(content_.matrix(0), Access::read);
   take(state_, Access::update);
   take(x.front(), Access::update);
@@ -243,7 +268,8 @@ void PartData::iterate_recorded(const std::vector<Data>& x, std::int64_t count) 
   take(past_, Access::update);
   if (levels_) levels_->append_operands(operands_);
   const std::int64_t generation = levels_ ? content_.levels()->plan().generation : 0;
-  submit(codelets_.iterations(), 0, IterationsParams{count, generation});
+  submit(is_classic() ? codelets_.iterations() : codelets_.one_reduction()->iterations(), 0,
+         IterationsParams{count, generation});
 }
 
 /// All data at once may be more than the device has, where those of each task alone aren't.
@@ -259,6 +285,7 @@ bool PartData::try_recorded(const std::vector<Data>& x, std::int64_t count) {
 }
 
 void PartData::iterate_by_tasks(const std::vector<Data>& x) {
+  if (!is_classic()) return one_reduction_->iterate(x);
   multiply({true});
   submit_scalars(codelets_.set_step(), {{state_, Access::update}}, product_sums_);
   for (std::size_t part = 0; part < parts(); ++part) {

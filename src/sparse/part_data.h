@@ -14,6 +14,7 @@
 #include "sparse/content.h"
 #include "sparse/joint_data.h"
 #include "sparse/level_data.h"
+#include "sparse/one_reduction_data.h"
 
 namespace quadriga::sparse {
 
@@ -29,6 +30,8 @@ class PartData {
   PartData& operator=(const PartData&) = delete;
 
   std::size_t parts() const noexcept { return content_.parts(); }
+  /// Of all its tasks; others may join.
+  TaskGroup& group() noexcept { return group_; }
   std::int64_t columns() const noexcept { return columns_; }
   const SolveCodelets& codelets() const noexcept { return codelets_; }
   std::size_t states_bytes() const noexcept { return states_.size() * sizeof(ColumnState); }
@@ -47,6 +50,17 @@ class PartData {
   /// r = b - q, or b.
   void residual(const std::vector<Data>& b, ResidualParams params);
   void restart(const RestartParams& params);
+  /// How iterate() iterates: as the solver's method, or classic.
+  void use(CgMethod method) noexcept { method_ = method; }
+  CgMethod method() const noexcept { return method_; }
+  /// As load(), but work keeps the rest. Not of classic methods, as the next two.
+  void reload(const std::vector<Data>& x);
+  /// After restart(): what the first step needs. With the direction, what was carried is replaced.
+  void begin_steps(bool keeps_direction);
+  /// Classic iterations go on. They may have the direction: after restart() it has a share in the
+  /// next one, of which judge_direction() says whether p^H*A*p > 0.
+  void become_classic();
+  void judge_direction();
   /// So many iterations, at most history_length.
   void iterate(const std::vector<Data>& x, std::int64_t count);
   /// Whether those are one task, or one a part.
@@ -80,6 +94,7 @@ class PartData {
   void iterate_recorded(const std::vector<Data>& x, std::int64_t count);
   bool try_recorded(const std::vector<Data>& x, std::int64_t count);
   void raise_failure();
+  bool is_classic() const noexcept { return method_ == CgMethod::classic; }
 
   const SolverContent& content_;
   const std::int64_t columns_;
@@ -96,12 +111,14 @@ class PartData {
   std::vector<Data> work_;
   std::vector<Data> product_sums_;
   std::vector<Data> residual_sums_;
+  CgMethod method_ = CgMethod::classic;
   std::optional<LevelData> levels_;          ///< Where M is several tasks.
   std::optional<JointData> joint_;           ///< Where iterations of all parts are one program.
   std::vector<std::vector<Data>> sends_;     ///< By part, as its plan.
   std::vector<std::vector<Data>> arrivals_;  ///< The same buffers or their copies, by receiver.
   std::vector<std::vector<Data>> passed_;    ///< By part, as its sends: copies made on the host.
-  std::vector<Operand> operands_;            ///< Scratch.
+  std::optional<OneReductionData> one_reduction_;  ///< Where the solver's method is one.
+  std::vector<Operand> operands_;                  ///< Scratch.
 };
 
 /// A solver's data for one call: taken from those that wait, or made.

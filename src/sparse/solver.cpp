@@ -5,11 +5,13 @@
 
 #include <cmath>
 
+#include "engine/let_go.h"
 #include "engine/named_call.h"
 #include "sparse/conjugate_gradients.h"
 #include "sparse/content.h"
 #include "sparse/measure.h"
 #include "sparse/part_data.h"
+#include "sparse/row_reader.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -48,6 +50,20 @@ std::string_view name(Format format) noexcept {
   return "unknown";
 }
 
+std::string_view name(CgMethod method) noexcept {
+  switch (method) {
+    case CgMethod::automatic:
+      return "automatic";
+    case CgMethod::classic:
+      return "classic";
+    case CgMethod::single_reduction:
+      return "single_reduction";
+    case CgMethod::pipelined:
+      return "pipelined";
+  }
+  return "unknown";
+}
+
 std::string_view name(StopReason reason) noexcept {
   switch (reason) {
     case StopReason::converged:
@@ -70,12 +86,22 @@ std::string_view name(StopReason reason) noexcept {
 
 Solver::Solver(Engine& engine, const CsrView& a, const SolverOptions& options) {
   const NamedCall named(engine, "sparse setup");
-  content_ = std::make_shared<SolverContent>(engine, a, options);
+  content_ = {new SolverContent(engine, a, options), LetGo(engine)};
+}
+
+Solver::Solver(Engine& engine, const RowSource& a, const SolverOptions& options) {
+  const NamedCall named(engine, "sparse setup");
+  content_ = {new SolverContent(engine, RowReader(a), options), LetGo(engine)};
 }
 
 void Solver::update(const CsrView& a, const void* diagonal) const {
   const NamedCall named(content_->engine(), "sparse update");
   content_->update(a, diagonal);
+}
+
+void Solver::update(const RowSource& a, const void* diagonal) const {
+  const NamedCall named(content_->engine(), "sparse update");
+  content_->update(RowReader(a), diagonal);
 }
 
 void Solver::multiply(const void* x, void* y, std::int64_t columns) const {

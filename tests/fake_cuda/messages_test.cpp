@@ -21,6 +21,7 @@
 #include "message/communicator.h"
 #include "message/device_moves.h"
 #include "message/join.h"
+#include "message/ports.h"
 #include "message/stream_order.h"
 
 extern char** environ;
@@ -52,7 +53,7 @@ struct Numbers {
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
   MessageBuffer place() const {
-    const auto port = DevicePort::cuda_at(memory);
+    const auto port = ports::cuda_at(memory);
     return {Layout::contiguous(static_cast<std::int64_t>(host.size()), ElementType::float64),
             memory, port, 0};
   }
@@ -188,7 +189,7 @@ struct ProgramStream {
   ProgramStream(const ProgramStream&) = delete;
   ProgramStream& operator=(const ProgramStream&) = delete;
   std::shared_ptr<StreamOrder> order(const Numbers& numbers) const {
-    return std::make_shared<StreamOrder>(DevicePort::cuda_at(numbers.memory), DeviceId{0},
+    return std::make_shared<StreamOrder>(ports::cuda_at(numbers.memory), DeviceId{0},
                                          reinterpret_cast<std::uintptr_t>(native));
   }
   cudaStream_t native = nullptr;
@@ -230,11 +231,29 @@ TEST_F(CudaRank, Streams) {
 TEST(CudaMessages, AStreamThatCannotWaitIsAskedOnce) {
   if (is_rank()) return;
   const Numbers numbers(counted(100, 0));
-  StreamOrder order(DevicePort::cuda_at(numbers.memory), DeviceId{0}, 0);
-  EXPECT_FALSE(order.lead(DevicePort::Lane::in));
+  StreamOrder order(ports::cuda_at(numbers.memory), DeviceId{0}, 0);
+  EXPECT_FALSE(order.lead(PortLane::in));
   const std::uint64_t before = fake_cuda::recorded_events();
-  for (int i = 0; i < 10; ++i) EXPECT_FALSE(order.lead(DevicePort::Lane::in));
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(order.lead(PortLane::in));
   EXPECT_EQ(fake_cuda::recorded_events(), before);
+}
+
+// Nothing tells the end of all streams but a wait without a limit, which isn't the caller's.
+TEST(CudaMessages, AllStreamsOfADeviceAreWaitedForInTime) {
+  if (is_rank()) return;
+  const Numbers numbers(counted(100, 0));
+  CommunicatorCore comm(local_endpoints(1).front());
+  fake_cuda::faults().stopped = 1;
+  const auto order = std::make_shared<StreamOrder>(ports::cuda_at(numbers.memory), DeviceId{0}, 0);
+  EXPECT_FALSE(order->is_reached());
+  try {
+    comm.await_stream(order, CallKind::allreduce, {0.02, {}});
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::deadline) << error.what();
+  }
+  fake_cuda::faults().stopped = 0;
+  while (!order->is_reached()) usleep(100);
 }
 
 // What copies is enough: there are no kernels here to reduce with.

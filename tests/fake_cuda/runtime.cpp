@@ -4,9 +4,11 @@
 // where there is no GPU. Kernels of a compiler's can't be launched here.
 #include <cuda.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "fake_cuda/streams.h"
@@ -22,6 +24,7 @@ using quadriga::fake_cuda::Memory;
 using quadriga::fake_cuda::state;
 
 std::atomic<std::uint64_t> event_records{0};
+std::atomic<std::uint64_t> event_queries{0};
 
 cudaError_t state_of(cudaStream_t stream) { return state(stream->device); }
 
@@ -93,6 +96,7 @@ std::mutex events_mutex;  // Guards events().
 }  // namespace
 
 std::uint64_t quadriga::fake_cuda::recorded_events() { return event_records; }
+std::uint64_t quadriga::fake_cuda::queried_events() { return event_queries; }
 
 namespace {
 
@@ -180,7 +184,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (is_refused_in_graph(stream)) return cudaErrorStreamCaptureUnsupported;
   return stream->synchronize(), state_of(stream);
 }
-cudaError_t cudaDeviceSynchronize() { return state(); }
+cudaError_t cudaDeviceSynchronize() {
+  while (has_stopped(current_device()) && state() == cudaSuccess)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return state();
+}
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
   if (state() != cudaSuccess) return state();
   const std::lock_guard lock(events_mutex);
@@ -202,6 +210,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  ++event_queries;
   if (has_faulted(event->device)) return state(event->device);
   if (has_stopped(event->device)) return cudaErrorNotReady;
   return event->reached.load() >= event->recorded.load() ? cudaSuccess : cudaErrorNotReady;

@@ -8,7 +8,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <numeric>
 #include <random>
+#include <vector>
 
 #include "fake_cuda/streams.h"
 
@@ -24,8 +26,10 @@ Nanoseconds now() {
 /// A table and what its streams have done.
 class Chains {
  public:
-  explicit Chains(Nanoseconds brief) : table_({0}, {}, brief) {
-    for (std::uint32_t s = 0; s < streams; ++s) table_.create(0, StreamKind::compute);
+  explicit Chains(Nanoseconds brief, int devices = 1) : table_(ordinals(devices), {}, brief) {
+    for (std::uint32_t s = 0; s < streams; ++s)
+      table_.create(static_cast<DeviceId>(s % static_cast<std::uint32_t>(devices)),
+                    StreamKind::compute);
   }
   ~Chains() { table_.synchronize(); }
 
@@ -42,8 +46,8 @@ class Chains {
     table_.wait(stream, source, ticket);
     if (stream != source) awaited_[stream][source] = std::max(awaited_[stream][source], ticket);
   }
-  void sweep() {
-    table_.sweep(now(), found_);
+  void sweep(Nanoseconds moment = now()) {
+    table_.sweep(moment, found_);
     while (!found_.empty()) {
       const Event event = found_.pop().event;
       EXPECT_EQ(event.ticket, ++retired_[event.stream]);
@@ -55,6 +59,12 @@ class Chains {
   int early() const { return early_.load(); }
 
  private:
+  static std::vector<int> ordinals(int devices) {
+    std::vector<int> all(static_cast<std::size_t>(devices));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+
   std::array<std::array<std::uint64_t, streams>, streams> awaited_{};
   std::array<std::atomic<std::uint64_t>, streams> reached_{};
   std::array<std::uint64_t, streams> retired_{};
@@ -101,6 +111,26 @@ TEST(StreamTableTest, BriefKernelsShareEventsAndOthersDoNot) {
   };
   EXPECT_LE(events_of_hundred(200'000'000), 10U);
   EXPECT_EQ(events_of_hundred(0), 100U);
+}
+
+// No time passes for the table, so that no stream is silent for long.
+TEST(StreamTableTest, StreamsOfSeveralDevicesTellTheirEndsWithoutBeingAsked) {
+  std::mt19937_64 random(1);
+  Chains chains(0, 2);
+  const std::uint64_t before = fake_cuda::queried_events();
+  for (int i = 0; i < 300; ++i) {
+    const auto stream = static_cast<std::uint32_t>(random() % streams);
+    const auto source = static_cast<std::uint32_t>(random() % streams);
+    if (chains.issued(source) > 0)
+      chains.wait(stream, source, 1 + random() % chains.issued(source));
+    chains.kernel(stream);
+    chains.sweep(1);
+  }
+  const Nanoseconds until = now() + 20'000'000'000;
+  while (!chains.idle() && now() < until) chains.sweep(1);
+  ASSERT_TRUE(chains.idle()) << "hangs";
+  EXPECT_EQ(chains.early(), 0);
+  EXPECT_EQ(fake_cuda::queried_events(), before);
 }
 
 TEST(StreamTableTest, WhatSharesAnEventEndsWithItsDevice) {

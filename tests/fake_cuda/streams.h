@@ -156,6 +156,7 @@ void stir_events();
 void start_anew();
 /// Since the process began.
 std::uint64_t recorded_events();
+std::uint64_t queried_events();
 std::uint64_t launched_graphs();
 /// That were made and not destroyed.
 int living_graphs();

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "message/layout_code.h"
-#include "message/pack_stream.h"
+#include "message/layout/code.h"
+#include "message/pack/stream.h"
 
 using quadriga::message::Layout;
 

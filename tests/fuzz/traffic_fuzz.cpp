@@ -1,37 +1,55 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/fuzz/traffic_fuzz.cpp: libFuzzer is the other rank, and writes whatever it likes into the
-// memory that both share, while this one sends, receives and withdraws.
+// memory that both share, while this one sends, receives and withdraws. It is a thread of this
+// rank's process or another one, whose memory of devices is opened by what it says of it.
 //
 // Built on request, by Clang: cmake -DCMAKE_CXX_COMPILER=clang++-14 ..., target fuzz_traffic.
 #include <quadriga/error.h>
+#include <quadriga/machine.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <span>
 
+#include "fuzz/input.h"
+#include "message/ports.h"
 #include "message/traffic.h"
 
 namespace quadriga::message {
 namespace {
 
-// Takes numbers off the input; zeros behind its end.
-class Input {
+constexpr std::size_t memory_bytes = 1 << 17;
+
+// Memory of a device, of the tested rank's or of the other one's.
+class DeviceMemory {
  public:
-  explicit Input(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  bool ended() const noexcept { return bytes_.empty(); }
-  template <class Number>
-  Number take() noexcept {
-    Number number{};
-    const std::size_t count = std::min(sizeof number, bytes_.size());
-    std::memcpy(&number, bytes_.data(), count);
-    bytes_ = bytes_.subspan(count);
-    return number;
+  explicit DeviceMemory(std::shared_ptr<DevicePort> port, std::size_t bytes = memory_bytes)
+      : port_(std::move(port)), at_(port_->memory().allocate(0, std::max<std::size_t>(bytes, 1))) {
+    if (at_ == nullptr) std::abort();
+  }
+  ~DeviceMemory() { port_->memory().deallocate(0, at_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  const std::shared_ptr<DevicePort>& port() const noexcept { return port_; }
+  std::byte* at() const noexcept { return at_; }
+
+  static const std::shared_ptr<DevicePort>& tested() {
+    static const auto made = ports::open(Machine::parse("emulated:2,memory=64MiB"));
+    return made;
+  }
+  static const DeviceMemory& other() {
+    static const DeviceMemory made(ports::open(Machine::parse("emulated:1,memory=4MiB")));
+    return made;
   }
 
  private:
-  std::span<const std::byte> bytes_;
+  std::shared_ptr<DevicePort> port_;
+  std::byte* at_;
 };
 
 class OtherRank {
@@ -69,12 +87,7 @@ class OtherRank {
         word(other_, offer.index) = state(offer.number, ClaimState::offered);
     }
     if (envelope.kind == EnvelopeKind::device_offer && input.take<std::uint8_t>() & 1) {
-      DeviceOffer device;
-      device.handle.kind = static_cast<HandleKind>(input.take<std::uint8_t>() % 6);
-      device.handle.bytes = input.take<std::uint32_t>();
-      device.offset = input.take<std::uint32_t>();
-      device.span = input.take<std::uint8_t>() & 1 ? offer.bytes : input.take<std::uint64_t>();
-      device.layout_bytes = input.take<std::uint8_t>() & 127;
+      DeviceOffer device = device_offer(input, offer);
       envelope.bytes =
           static_cast<std::uint16_t>(sizeof offer + sizeof device + device.layout_bytes);
       if (offer.index < segment_.shape().claims())
@@ -84,6 +97,30 @@ class OtherRank {
     std::memcpy(at, &envelope, sizeof envelope);
     std::memcpy(at + sizeof envelope, &offer, sizeof offer);
     messages_.publish();
+  }
+  // Of its memory, of which nothing, one thing or more isn't true.
+  DeviceOffer device_offer(Input& input, const Offer& offer) {
+    const DeviceMemory& memory = DeviceMemory::other();
+    const MemoryExport made = memory.port()->memory().export_memory(0, memory.at());
+    DeviceOffer device;
+    device.handle = made.handle;
+    device.offset = made.offset + (input.take<std::uint8_t>() & 7);
+    device.base = reinterpret_cast<std::uintptr_t>(memory.at()) - made.offset;
+    device.span = offer.bytes;
+    const auto wrong = input.take<std::uint8_t>();
+    if (wrong & 1) device.handle.kind = static_cast<HandleKind>(input.take<std::uint8_t>() % 6);
+    if (wrong & 2) device.handle.bytes = input.take<std::uint64_t>();
+    if (wrong & 4) device.handle.offset = input.take<std::uint32_t>();
+    if (wrong & 8) device.handle.descriptor = input.take<std::int8_t>();
+    if (wrong & 16) device.offset = input.take<std::uint64_t>();
+    if (wrong & 32) device.span = input.take<std::uint64_t>();
+    if (wrong & 64) device.base += input.take<std::uint16_t>() * std::uint64_t{4096};
+    if (wrong & 128) {
+      device.handle.id += input.take<std::uint8_t>();
+      device.handle.device = input.take<std::uint8_t>() & 3;
+      device.layout_bytes = input.take<std::uint8_t>() & 127;
+    }
+    return device;
   }
   void piece(Input& input) {
     std::byte* const at = pieces_.reserve();
@@ -132,20 +169,38 @@ class OtherRank {
   RingWriter pieces_;
   int own_;
   int other_;
-  std::vector<std::byte> memory_ = std::vector<std::byte>(1 << 17);
+  std::vector<std::byte> memory_ = std::vector<std::byte>(memory_bytes);
+};
+
+// A descriptor of this process, which stands for another one.
+int own_process() {
+  static const int process = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
+  if (process < 0) std::abort();
+  return process;
+}
+
+// Where a message of the tested rank lies.
+struct Elements {
+  std::vector<double> host;
+  std::optional<DeviceMemory> device;
 };
 
 // The rank that must survive.
 class TestedRank {
  public:
-  explicit TestedRank(SharedSegment& segment)
-      : traffic_(segment, 0, {{.pid = getpid()}, {.pid = getpid()}}) {
+  TestedRank(SharedSegment& segment, bool other_process)
+      : traffic_(
+            segment, 0,
+            {{.pid = getpid()}, {.process = other_process ? own_process() : -1, .pid = getpid()}}) {
     auto group = std::make_shared<Group>();
     group->world = {0, 1};
     group_ = group;
   }
   ~TestedRank() {
     traffic_.lose(1, Presence::lost, "has ended");
+    // What devices do by then ends by itself.
+    for (const auto& [transfer, memory] : transfers_)
+      while (!transfer->done && transfer->writer) traffic_.progress();
     for (const auto& [transfer, memory] : transfers_)
       if (!transfer->done) std::abort();
   }
@@ -160,10 +215,18 @@ class TestedRank {
     const std::int64_t step = 1 + (input.take<std::uint8_t>() & 1);
     const ElementType type =
         input.take<std::uint8_t>() & 1 ? ElementType::int64 : ElementType::float64;
-    auto memory = std::make_unique<std::vector<double>>(static_cast<std::size_t>(count * step));
+    const auto numbers = static_cast<std::size_t>(count * step);
+    auto memory = std::make_unique<Elements>();
     Posting posting;
-    posting.place = {Layout::vector(count, 1, step, Layout::contiguous(1, type)),
-                     reinterpret_cast<std::byte*>(memory->data())};
+    posting.place.layout = Layout::vector(count, 1, step, Layout::contiguous(1, type));
+    if (input.take<std::uint8_t>() & 1) {
+      memory->device.emplace(DeviceMemory::tested(), numbers * sizeof(double));
+      posting.place.data = memory->device->at();
+      posting.place.port = memory->device->port();
+    } else {
+      memory->host.resize(numbers);
+      posting.place.data = reinterpret_cast<std::byte*>(memory->host.data());
+    }
     posting.peer = !sends && input.take<std::uint8_t>() & 1 ? any_source : 1;
     posting.tag = sends ? input.take<std::uint8_t>() & 7 : (input.take<std::uint8_t>() & 7) - 1;
     posting.context = input.take<std::uint8_t>() & 1;
@@ -185,7 +248,7 @@ class TestedRank {
   }
   void progress() {
     for (int round = 0; round < 16 && traffic_.progress();) ++round;
-    traffic_.take_kept();
+    traffic_.take_left();
   }
   void probe(Input& input) {
     const int tag = (input.take<std::uint8_t>() & 7) - 1;
@@ -194,14 +257,14 @@ class TestedRank {
 
  private:
   std::shared_ptr<const Group> group_;
-  std::vector<std::pair<TransferPtr, std::unique_ptr<std::vector<double>>>> transfers_;
+  std::vector<std::pair<TransferPtr, std::unique_ptr<Elements>>> transfers_;
   Traffic traffic_;
 };
 
 void run(Input input) {
   const auto segment = SharedSegment::local(2);
   OtherRank other(*segment, 0, 1);
-  TestedRank tested(*segment);
+  TestedRank tested(*segment, (input.take<std::uint8_t>() & 1) != 0);
   while (!input.ended()) {
     switch (input.take<std::uint8_t>() % 9) {
       case 0:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/gpu/device_packer_test.cpp: messages packed by kernels against the host's packing, in
 // memory with margins that must not change.
-#include "message/device_packer.h"
+#include "message/pack/device_packer.h"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "device/cuda/cuda_backend.h"
 #include "device/cuda/cuda_check.h"
-#include "message/pack_stream.h"
+#include "message/pack/stream.h"
 #include "unit/message/move_case.h"
 #include "unit/message/random_layout.h"
 

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef COUNT  // See large_form.h.
+#define COUNT int
+#define PLACE int
+#endif
+
 extern void* quadriga_emulated_malloc(size_t) __attribute__((weak));
 extern void quadriga_emulated_copy(void*, const void*, size_t) __attribute__((weak));
 
@@ -71,17 +76,19 @@ int main(int argc, char** argv) {
   MPI_Type_commit(&gaps);
   MPI_Op sum;
   MPI_Op_create(add, 1, &sum);
-  int counts[16], places[16], offsets[16];
+  COUNT counts[16];
+  PLACE places[16], offsets[16];
   MPI_Aint far[16];
   MPI_Datatype types[16];
   for (int i = 0; i < 16; ++i) {
     counts[i] = 3 + i % 4;
     places[i] = i * 9 + 2;
-    offsets[i] = (int)sizeof(double) * (i * 400 + 1);
+    offsets[i] = (PLACE)sizeof(double) * (i * 400 + 1);
     far[i] = offsets[i];
     types[i] = gaps;
   }
-  int twos[16], pairs[16];
+  COUNT twos[16];
+  PLACE pairs[16];
   for (int i = 0; i < 16; ++i) {
     twos[i] = 2;
     pairs[i] = 40 * i;

@@ -7,15 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int rank, size;
-#define CHECK(what)                                                           \
-  do {                                                                        \
-    if (!(what)) {                                                            \
-      fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #what);       \
-      MPI_Abort(MPI_COMM_WORLD, 3);                                           \
-    }                                                                         \
-  } while (0)
+#include "check.h"
 
+static int rank, size;
 static void* device(size_t bytes) {
   void* made = NULL;
   CHECK(cudaMalloc(&made, bytes) == cudaSuccess);

@@ -237,6 +237,18 @@ static void wrong_arguments(void) {
   REFUSED(MPI_Bcast(from, -1, MPI_DOUBLE, 0, w));
   REFUSED(MPI_Sendrecv(from, 20000, MPI_DOUBLE, 17, 1, into, 20000, MPI_DOUBLE, 17, 1, w,
                        MPI_STATUS_IGNORE));
+  MPI_Datatype open;  // Never committed.
+  MPI_Type_vector(9000, 1, 2, MPI_DOUBLE, &open);
+  REFUSED(MPI_Send(from, 1, open, other, 1, w));
+  REFUSED(MPI_Isend(from, 1, open, other, 1, w, &request));
+  REFUSED(MPI_Ssend(from, 1, open, other, 1, w));
+  REFUSED(MPI_Send_init(from, 1, open, other, 1, w, &request));
+  REFUSED(MPI_Recv(into, 1, open, other, 1, w, MPI_STATUS_IGNORE));
+  REFUSED(MPI_Irecv(into, 1, open, other, 1, w, &request));
+  REFUSED(MPI_Bcast(from, 1, open, 0, w));
+  MPI_Type_commit(&open);
+  exchange("committed late", 1, open, 1, open, 0);
+  MPI_Type_free(&open);
   printf("%d handled %d\n", rank, handled);
 }
 

@@ -12,6 +12,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#ifndef COUNT  // See large_form.h.
+#define COUNT int
+#endif
+
 enum { messages_of_step = 12, room = 400000, types = 8 };
 
 static uint64_t state;
@@ -28,11 +32,11 @@ static MPI_Datatype type_of[types];
 static int rank, size;
 
 static void make_types(void) {
-  int lengths[3] = {2, 1, 3}, places[3] = {9, 0, 4};
+  COUNT lengths[3] = {2, 1, 3}, places[3] = {9, 0, 4};
   MPI_Aint bytes[2] = {-16, 24};
-  int fields[2] = {1, 3};
+  COUNT fields[2] = {1, 3};
   MPI_Datatype of[2] = {MPI_DOUBLE, MPI_INT}, made;
-  int shape[2] = {6, 8}, part[2] = {3, 5}, start[2] = {2, 1};
+  COUNT shape[2] = {6, 8}, part[2] = {3, 5}, start[2] = {2, 1};
   type_of[0] = MPI_DOUBLE;
   type_of[1] = MPI_BYTE;
   MPI_Type_vector(5, 2, 4, MPI_DOUBLE, &type_of[2]);

@@ -5,25 +5,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check.h"
+
+#ifndef COUNT  // See large_form.h.
+#define COUNT int
+#define PLACE int
+#endif
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define HAS_PERSISTENT_COLLECTIVES
+#endif
+
 extern void* quadriga_emulated_malloc(size_t) __attribute__((weak));
 
 enum { LENGTH = 16 };
 static int rank, size;
-#define CHECK(what)                                                     \
-  do {                                                                  \
-    if (!(what)) {                                                      \
-      fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #what); \
-      MPI_Abort(MPI_COMM_WORLD, 3);                                     \
-    }                                                                   \
-  } while (0)
-#define REFUSED(name, ...)                             \
-  do {                                                 \
-    int class = MPI_SUCCESS;                           \
-    MPI_Error_class(name(__VA_ARGS__), &class);        \
-    if (class != MPI_ERR_BUFFER)                       \
-      fprintf(stderr, #name " gave %d\n", class);      \
-    CHECK(class == MPI_ERR_BUFFER);                    \
-    if (rank == 0) puts(#name);                        \
+#define REFUSED(name, ...)                                                   \
+  do {                                                                       \
+    int class = MPI_SUCCESS;                                                 \
+    MPI_Error_class(name(__VA_ARGS__), &class);                              \
+    if (class != MPI_ERR_BUFFER) fprintf(stderr, #name " gave %d\n", class); \
+    CHECK(class == MPI_ERR_BUFFER);                                          \
+    if (rank == 0) puts(#name);                                              \
   } while (0)
 
 static const MPI_Datatype one = MPI_DOUBLE;
@@ -31,13 +33,18 @@ static MPI_Comm all = MPI_COMM_WORLD;
 static MPI_Request request;
 static double host[LENGTH];
 static double* device;
-static int counts[2] = {2, 2}, places[2] = {0, 2};
+static COUNT counts[2] = {2, 2};
+static PLACE places[2] = {0, 2};
 
 static void messages(void) {
   MPI_Aint position = 0;
   REFUSED(MPI_Bsend, device, 2, one, 0, 0, all);
   REFUSED(MPI_Ibsend, device, 2, one, 0, 0, all, &request);
   REFUSED(MPI_Bsend_init, device, 2, one, 0, 0, all, &request);
+  REFUSED(MPI_Buffer_attach, device, 64);
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+  REFUSED(MPI_Comm_attach_buffer, all, device, 64);
+#endif
   REFUSED(MPI_Reduce_local, host, device, 2, one, MPI_SUM);
   REFUSED(MPI_Pack_external, "external32", device, 2, one, host, sizeof host, &position);
   REFUSED(MPI_Unpack_external, "external32", host, sizeof host, &position, device, 2, one);
@@ -80,6 +87,77 @@ static void neighbors(void) {
   MPI_Comm_free(&ring);
 }
 
+#ifdef HAS_PERSISTENT_COLLECTIVES
+static const MPI_Info info = MPI_INFO_NULL;
+
+static void persistent(void) {
+  REFUSED(MPI_Psend_init, device, 1, 2, one, 0, 0, all, info, &request);
+  REFUSED(MPI_Precv_init, device, 1, 2, one, 0, 0, all, info, &request);
+  REFUSED(MPI_Bcast_init, device, 2, one, 0, all, info, &request);
+  REFUSED(MPI_Reduce_init, device, host, 2, one, MPI_SUM, 0, all, info, &request);
+  REFUSED(MPI_Allreduce_init, host, device, 2, one, MPI_SUM, all, info, &request);
+  REFUSED(MPI_Scan_init, device, host, 2, one, MPI_SUM, all, info, &request);
+  REFUSED(MPI_Exscan_init, host, device, 2, one, MPI_SUM, all, info, &request);
+  REFUSED(MPI_Reduce_scatter_init, device, host, counts, one, MPI_SUM, all, info, &request);
+  REFUSED(MPI_Reduce_scatter_block_init, host, device, 2, one, MPI_SUM, all, info, &request);
+  REFUSED(MPI_Gather_init, device, 2, one, host, 2, one, 0, all, info, &request);
+  REFUSED(MPI_Gatherv_init, host, 2, one, device, counts, places, one, 0, all, info, &request);
+  REFUSED(MPI_Scatter_init, device, 2, one, host, 2, one, 0, all, info, &request);
+  REFUSED(MPI_Scatterv_init, host, counts, places, one, device, 2, one, 0, all, info, &request);
+  REFUSED(MPI_Allgather_init, device, 2, one, host, 2, one, all, info, &request);
+  REFUSED(MPI_Allgatherv_init, host, 2, one, device, counts, places, one, all, info, &request);
+  REFUSED(MPI_Alltoall_init, device, 2, one, host, 2, one, all, info, &request);
+  REFUSED(MPI_Alltoallv_init, host, counts, places, one, device, counts, places, one, all, info,
+          &request);
+}
+
+static void persistent_neighbors(void) {
+  const MPI_Datatype types[2] = {one, one};
+  const MPI_Aint far[2] = {0, 16};
+  const int wraps = 1;
+  MPI_Comm ring;
+  MPI_Cart_create(all, 1, &size, &wraps, 0, &ring);
+  MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+  REFUSED(MPI_Alltoallw_init, device, counts, places, types, host, counts, places, types, all, info,
+          &request);
+  REFUSED(MPI_Neighbor_allgather_init, device, 2, one, host, 2, one, ring, info, &request);
+  REFUSED(MPI_Neighbor_allgatherv_init, host, 2, one, device, counts, places, one, ring, info,
+          &request);
+  REFUSED(MPI_Neighbor_alltoall_init, device, 2, one, host, 2, one, ring, info, &request);
+  REFUSED(MPI_Neighbor_alltoallv_init, host, counts, places, one, device, counts, places, one, ring,
+          info, &request);
+  REFUSED(MPI_Neighbor_alltoallw_init, device, counts, far, types, host, counts, far, types, ring,
+          info, &request);
+  MPI_Comm_free(&ring);
+}
+#endif
+
+// Where the data lies only the type tells: MPI_BOTTOM and absolute addresses.
+static void absolute(void) {
+  MPI_Datatype far, types[2];
+  MPI_Aint place, none[2] = {0, 0};
+  COUNT ones[2] = {1, 1}, length = 2;
+  PLACE at[2] = {0, 0};
+  MPI_Aint packed = 0;
+  MPI_Get_address(device, &place);
+  MPI_Type_create_hindexed(1, &length, &place, one, &far);
+  MPI_Type_commit(&far);
+  types[0] = types[1] = far;
+  const int wraps = 1;
+  MPI_Comm ring;
+  MPI_Cart_create(all, 1, &size, &wraps, 0, &ring);
+  MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+  REFUSED(MPI_Bsend, MPI_BOTTOM, 1, far, 0, 0, all);
+  REFUSED(MPI_Pack_external, "external32", MPI_BOTTOM, 1, far, host, sizeof host, &packed);
+  REFUSED(MPI_Ibcast, MPI_BOTTOM, 1, far, 0, all, &request);
+  REFUSED(MPI_Iallgather, host, 2, one, MPI_BOTTOM, 1, far, all, &request);
+  REFUSED(MPI_Ialltoallw, host, counts, at, types, MPI_BOTTOM, ones, at, types, all, &request);
+  REFUSED(MPI_Ineighbor_alltoallw, MPI_BOTTOM, ones, none, types, host, ones, none, types, ring,
+          &request);
+  MPI_Comm_free(&ring);
+  MPI_Type_free(&far);
+}
+
 static void windows(void) {
   MPI_Win window, other;
   double compared = 0;
@@ -113,6 +191,14 @@ static void on_the_host(void) {
   MPI_Iallgatherv(mine, 2, MPI_DOUBLE, gathered, counts, places, MPI_DOUBLE, all, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   CHECK(gathered[0] == 1 && gathered[2] == 2);
+#ifdef HAS_PERSISTENT_COLLECTIVES
+  MPI_Allreduce_init(mine, sums, 2, MPI_DOUBLE, MPI_MAX, all, info, &request);
+  MPI_Start(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Request_free(&request);
+  CHECK(sums[0] == size && sums[1] == 1);
+  sums[1] = size;
+#endif
   MPI_Reduce_local(mine, sums, 2, MPI_DOUBLE, MPI_MAX);
   CHECK(sums[1] == size);
   MPI_Win window;
@@ -135,6 +221,11 @@ int main(int argc, char** argv) {
     messages();
     collectives();
     neighbors();
+#ifdef HAS_PERSISTENT_COLLECTIVES
+    persistent();
+    persistent_neighbors();
+#endif
+    absolute();
     windows();
   }
   on_the_host();

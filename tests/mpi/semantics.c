@@ -7,15 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static int rank;
-#define CHECK(what)                                                             \
-  do {                                                                          \
-    if (!(what)) {                                                              \
-      fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #what);     \
-      MPI_Abort(MPI_COMM_WORLD, 3);                                             \
-    }                                                                           \
-  } while (0)
+#include "check.h"
 
+static int rank;
 enum { n = 100000 };
 static double a[n], b[n], c[n];
 

@@ -6,13 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CHECK(what)                                                         \
-  do {                                                                      \
-    if (!(what)) {                                                          \
-      fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #what); \
-      MPI_Abort(MPI_COMM_WORLD, 3);                                         \
-    }                                                                       \
-  } while (0)
+#include "check.h"
 
 enum { most = 100000, data = 1, word = 2 };
 typedef enum { iprobe, probe, improbe, mprobe, probes } Probe;

@@ -66,6 +66,11 @@ def is_here(mpi):
     return _MPIS[mpi].is_here()
 
 
+def has_large_counts(mpi):
+    """Whether it is of version 4, which has MPI_Send_c and so on."""
+    return mpi in ("mpich", "abi")
+
+
 EACH_MPI = [
     pytest.param(
         mpi, marks=pytest.mark.skipif(not is_here(mpi), reason=f"no {mpi}, or no preload library")
@@ -76,6 +81,19 @@ EACH_MPI = [
 
 def build(mpi, source, program, *options):
     subprocess.run([_MPIS[mpi].compiler, "-w", "-g", *options, source, "-o", program], check=True)
+
+
+def library_of(mpi):
+    """Its preload library."""
+    return package() / "lib" / f"libquadriga-preload-{_MPIS[mpi].library}.so"
+
+
+def preprocessed(mpi, folder):
+    """The MPI's header as the compiler reads it."""
+    source = folder / "header.c"
+    source.write_text("#include <mpi.h>\n")
+    command = [_MPIS[mpi].compiler, "-E", "-P", source]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def compiled(folder, mpi, body):
@@ -118,6 +136,6 @@ def run_preloaded(program, mpi, ranks, *options, arguments=()):
 
 def counted(stderr, word):
     """A number of the line of counters: of messages "sent", "received" and so on."""
-    line = next(each for each in stderr.splitlines() if each.startswith("quadriga mpi-preload:"))
+    line = next(each for each in stderr.splitlines() if " ranks; sent " in each)
     after = line.split(f" {word} ")[1].split()[0]
     return int(after.rstrip(";,"))

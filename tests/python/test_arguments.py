@@ -77,6 +77,11 @@ def test_shapes_of_temporaries(engine, shape):
         engine.temporary(shape)
 
 
+def test_temporaries_are_kept_or_not(engine):
+    with pytest.raises(quadriga.InvalidType, match="keep is 'yes'; expected True or False"):
+        engine.temporary(3, keep="yes")
+
+
 def test_temporaries_hold_no_objects(engine):
     with pytest.raises(quadriga.InvalidArgument, match="Python objects"):
         engine.temporary(3, object)

@@ -272,7 +272,7 @@ class TestBadFiles:
 
     def test_outputs_that_are_no_files(self, folder, run):
         os.mkfifo("pipe")
-        for output in ("pipe", "/dev/full", "", "/proc/L.npy"):
+        for output in ("pipe", "/dev/full", "/proc/L.npy"):
             status, _, err = run("cholesky", "A.npy", "-o", output)
             assert status == FAILED
             assert output in err
@@ -293,7 +293,7 @@ class TestBadFiles:
         assert run("cholesky", "A.npy", "-o", "x" + name)[0] == FAILED
 
     def test_a_full_disk_is_known_before_the_work(self, folder):
-        # A limit on the size of files stands for a disk that has no room.
+        # A limit on the size of files stands for a disk that has no room, and is named.
         program = (
             "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000));"
@@ -302,7 +302,7 @@ class TestBadFiles:
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
         assert ended.returncode == FAILED
         assert "L.npy: needs" in ended.stderr
-        assert "free" in ended.stderr
+        assert "ulimit -f" in ended.stderr
         assert sorted(os.listdir()) == ["A.npy", "B.npy", "b.npy"]
 
     def test_a_trace_that_is_none(self, folder, run):

@@ -32,6 +32,8 @@ def test_a_machine_with_accelerators_is_described_whole(run, tmp_path):
             each_of_two = found["kernels"][f"{name}*2"][column][order]
             assert 0.999 * seconds <= each_of_two <= 2.001 * seconds
     assert 0 < found["launch"] < 0.1
+    assert "message:" in out
+    assert 0 <= found["message"]["busy"] <= found["message"]["latency"] < 1
     assert {("host", "emulated0"), ("emulated1", "emulated0")} <= {
         (route["from"], route["to"]) for route in found["routes"]
     }

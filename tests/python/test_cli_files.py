@@ -83,6 +83,24 @@ class TestOutputs:
         assert "'-'" in err and "a file's name" in err
         assert not os.path.exists("-")
 
+    @pytest.mark.parametrize("option", ["-o", "--trace", "--spill"])
+    def test_an_empty_name_is_refused(self, folder, run, option):
+        output = [] if option == "-o" else ["-o", "L.npy"]
+        status, err = run("cholesky", "A.npy", *output, option, "")
+        assert status == MISUSED
+        assert "is empty: expected a file's name" in err
+
+    def test_a_limit_of_file_sizes_is_named(self, folder):
+        code = (
+            "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
+            "from quadriga.cli.main import status_of;"
+            "sys.exit(status_of(['cholesky', 'A.npy', '-o', 'L.npy', '--devices', 'cpu:1']))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == FAILED
+        assert "L.npy: needs 12.6 KiB, more than" in done.stderr and "ulimit -f" in done.stderr
+        assert not os.path.exists("L.npy")
+
     @pytest.mark.parametrize(("before", "after"), [(0o600, 0o600), (0o664, 0o664), (None, 0o640)])
     def test_modes_are_kept_and_new_files_follow_the_umask(self, folder, before, after):
         target = folder / "out.html"
@@ -183,6 +201,12 @@ class TestInputs:
         (folder / "V.npy").write_bytes(b"\x93NUMPY\x04\x00" + bytes(100))
         status, err = run("cholesky", "V.npy", "-o", "L.npy")
         assert (status, "V.npy: not a .npy file" in err) == (FAILED, True)
+
+    def test_a_header_that_is_a_program(self, folder, run):
+        header = "{'descr': '<f8', 'fortran_order': print(1), 'shape': (1, 1), }".ljust(117) + "\n"
+        (folder / "V.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode() + bytes(8))
+        status, err = run("cholesky", "V.npy", "-o", "L.npy")
+        assert (status, "is more than a dictionary of constants" in err) == (FAILED, True)
 
     def test_matrices_that_do_not_fit_are_named(self, folder, run):
         np.save("C.npy", np.ones((3, 4)))

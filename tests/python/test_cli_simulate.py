@@ -91,7 +91,8 @@ def test_a_table_has_a_row_for_each_value_and_policy(run):
 def test_the_default_is_near_the_best_policy(run, arguments):
     rates = {each["policy"]: each["gflops"] for each in figures(run, *arguments, "--compare")}
     (default,) = figures(run, *arguments)
-    assert default["gflops"] == pytest.approx(rates["affinity"])
+    # It is affinity, and knows more of this size by now.
+    assert default["gflops"] >= 0.999 * rates["affinity"]
     assert default["gflops"] >= 0.97 * max(rates.values()), rates
 
 

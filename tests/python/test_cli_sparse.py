@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_cli_sparse.py: quadriga cg from files to a file.
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,3 +94,19 @@ def test_shapes_that_disagree_and_lost_inputs(run):
     assert status == FAILED and "short.npy: shape (5,) doesn't fit A's (72, 72)" in err
     status, _, err = run("cg", "A.mtx", "b.npy", "-o", "b.npy")
     assert status == MISUSED and "same file" in err
+
+
+def test_a_folder_of_mapped_arrays_and_a_file_for_parts(run):
+    a = sparse.poisson((9, 8))
+    Path("A").mkdir()
+    for name in ("indptr", "indices", "data"):
+        np.save(f"A/{name}.npy", getattr(a, name))
+    call = ["cg", "A", "b.npy", "-o", "x.npy", "--devices", "emulated:2"]
+    status, _, err = run(*call, "--spill", "parts.bin")
+    assert (status, err) == (DONE, "") and not Path("parts.bin").exists()
+    assert residual("x.npy") <= 1e-5
+    status, _, err = run(*call, "--spill", "b.npy")
+    assert status != DONE and "b.npy" in err
+    Path("A/data.npy").unlink()
+    status, _, err = run(*call)
+    assert status == FAILED and "data.npy" in err

@@ -194,3 +194,47 @@ def test_a_rank_that_dies_within_an_exchange_is_named(tmp_path):
                 raise AssertionError("nothing was wrong")
         """,
     )
+
+
+WITHOUT_AN_ARRAY = """
+own = None if me == 1 else np.ones(n)
+calls = {
+    "allreduce": lambda: comm.allreduce(own),
+    "reduce": lambda: comm.reduce(own),
+    "reduce_scatter": lambda: comm.reduce_scatter(own),
+    "gather": lambda: comm.gather(own),
+    "allgather": lambda: comm.allgather(own),
+    "alltoall": lambda: comm.alltoall(own),
+    "bcast": lambda: comm.bcast(own),
+    "scatter": lambda: comm.scatter(np.ones(n), own),
+    "allreduce in op": lambda: comm.allreduce(np.ones(4), op=3 if me == 1 else "sum"),
+    "allreduce in reproducible": lambda: comm.allreduce(
+        np.ones(4), reproducible=None if me == 1 else True
+    ),
+    "gather in root": lambda: comm.gather(np.ones(4), root=np.ones(3) if me == 1 else 0),
+    "gather in an array": lambda: comm.gather(
+        np.ones(4), root=np.array(0.0) if me == 1 else 0
+    ),
+    "barrier": lambda: comm.barrier(deadline="x" if me == 1 else 5),
+    "alltoallv in deadline": lambda: comm.alltoallv(
+        np.ones(n), [1] * n, np.ones(n), [1] * n, deadline=[] if me == 1 else 5
+    ),
+    "gatherv in counts": lambda: comm.gatherv(np.ones(1), None, 3, root=1),
+    "neighbor_alltoall": lambda: comm.neighbor_alltoall(
+        np.ones(n), destinations=3 if me == 1 else [0, 1, 2]
+    ),
+    "iallreduce": lambda: comm.iallreduce(own, np.ones(n)).wait(),
+    "ibcast": lambda: comm.ibcast(own).wait(),
+}
+for name, call in calls.items():
+    with pytest.raises((ValueError, TypeError), match="(?s) is .*; expected ") as raised:
+        call()
+    assert me == 1 or "rank 1: " in str(raised.value), (name, raised.value)
+    with pytest.raises((ValueError, TypeError), match="deadline is 'x'; expected seconds"):
+        comm.barrier(deadline="x")
+assert comm.allreduce(np.ones(1))[0] == n
+"""
+
+
+def test_a_rank_without_an_array_tells_the_others(tmp_path):
+    run_drawn(tmp_path, 3, 5, "import pytest" + WITHOUT_AN_ARRAY)

@@ -142,7 +142,7 @@ def test_what_is_read_only_or_can_not_be_used_in_place(engine, pool):
     strided = OnDevice(wide.view[::2, ::2])
     with pytest.raises(quadriga.InvalidArgument, match="contiguous rows or columns"):
         linalg.matmul(a[:4], a, strided, engine=engine)
-    with pytest.raises(quadriga.InvalidArgument, match="shares memory with C"):
+    with pytest.raises(quadriga.InvalidArgument, match="a shares memory with out"):
         linalg.matmul(wide, np.zeros((16, 16)), wide, engine=engine)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_failures.py: failures come back with their types, whoever waits.
+import pickle
 import sys
 import threading
 import time
@@ -36,6 +37,67 @@ def test_failures_that_were_seen_are_not_raised_again(engine):
         engine.wait()
     engine.submit(nothing, data.update())
     engine.wait()
+
+
+@pytest.fixture
+def one_core():
+    with quadriga.Engine("cpu:1") as engine:
+        yield engine
+
+
+def fail_all(engine, data, numbers):
+    """Bodies fail, and nobody asks why."""
+    futures = [engine.submit(failing, data.read(), k=k) for k in numbers]
+    while not all(future.done() for future in futures):
+        time.sleep(0.001)
+
+
+def named_to_a_thread(engine):
+    """What the engine names to a waiter that does not run on until others have waited."""
+    errors = []
+
+    def wait():
+        engine._tasks.waiting.append(None)
+        try:
+            engine.core.wait(-1.0)
+        except quadriga.TaskFailed as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    thread.join(30)
+    return errors[0]
+
+
+def test_waiters_that_are_held_up_get_their_types(one_core):
+    data = one_core.data(np.zeros(3))
+    held_up = []
+    for k in (0, 100, 200):
+        fail_all(one_core, data, range(k, k + 100))
+        held_up.append(named_to_a_thread(one_core))
+    fail_all(one_core, data, range(300, 700))
+    raised = [one_core._tasks.original(error) for error in held_up[:1]]
+    with pytest.raises(ValueError) as caught:
+        one_core.wait()
+    assert caught.value.args == (300,)
+    raised += [one_core._tasks.original(error) for error in held_up[1:]]
+    assert [(type(each), each.args) for each in raised] == [
+        (ValueError, (0,)),
+        (ValueError, (100,)),
+        (ValueError, (200,)),
+    ]
+
+
+def test_a_failure_is_kept_until_the_engine_has_forgotten_it(one_core):
+    """However many fail in between; what the engine can't name any more isn't kept."""
+    data = one_core.data(np.zeros(3))
+    fail_all(one_core, data, range(6000))
+    kept = len(one_core._tasks.failures._known)
+    assert 4000 < kept < 4200
+    with pytest.raises(ValueError) as caught:
+        one_core.wait()
+    assert caught.value.args == (0,)
+    assert one_core._tasks.failures._known == {}
 
 
 def test_each_of_several_waiters_gets_types_of_bodies(engine):
@@ -109,3 +171,14 @@ def test_threads_submit_near_a_full_window(monkeypatch):
         for thread in threads:
             thread.join(60)
     assert errors == []
+
+
+def test_errors_pickle_that_stand_for_what_a_body_raised(one_core):
+    """As where the exception isn't known any more."""
+    data = one_core.data(np.zeros(3))
+    fail_all(one_core, data, [1])
+    error = named_to_a_thread(one_core)
+    one_core._tasks.failures.forget(2**62)
+    assert one_core._tasks.original(error) is error
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is quadriga.TaskFailed and "ValueError: 1" in str(again)

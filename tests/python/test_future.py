@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_future.py: futures as people know them: callbacks, cancelling, await, repr.
 import asyncio
+import concurrent.futures
 import logging
 import threading
 from pathlib import Path
@@ -97,6 +98,35 @@ class TestCallbacks:
         assert "gated" in caplog.text
 
 
+class TestRunning:
+    def test_while_the_body_runs(self, engine, gate):
+        data = engine.data(np.zeros(1))
+        future = engine.submit(gate.codelet, data.update())
+        after = engine.submit(increment, data.update())
+        assert gate.entered.wait(20)
+        assert future.running()
+        assert "running" in repr(future)
+        assert not after.running()
+        gate.opened.set()
+        assert future.result(timeout=20) == 1
+        assert not future.running()
+        engine.wait()
+        assert not after.running()
+
+    def test_not_once_it_failed_or_was_cancelled(self, engine, gate):
+        data = engine.data(np.zeros(1))
+        future = engine.submit(gate.codelet, data.update(), error=ValueError("no"))
+        after = engine.submit(increment, data.update())
+        assert after.cancel()
+        assert not after.running()
+        gate.opened.set()
+        with pytest.raises(ValueError, match="no"):
+            future.result(timeout=20)
+        assert not future.running()
+        with pytest.raises(ValueError, match="no"):
+            engine.wait()
+
+
 class TestCancel:
     def test_a_task_that_has_not_started(self, engine, gate):
         x, y = np.zeros(1), np.zeros(1)
@@ -111,6 +141,8 @@ class TestCancel:
         assert second.done()
         assert "cancelled" in repr(second)
         with pytest.raises(quadriga.Cancelled, match="task 2 'increment' was cancelled"):
+            second.result()
+        with pytest.raises(concurrent.futures.CancelledError):
             second.result()
         gate.opened.set()
         engine.wait()  # nobody else's failure
@@ -245,3 +277,85 @@ class TestAfterTheEngine:
         assert [each.result() for each in futures[:5]] == [3] * 5
         assert isinstance(futures[5].exception(), ZeroDivisionError)
         assert isinstance(futures[6].exception(), quadriga.Cancelled)
+
+
+class TestConcurrentFutures:
+    """The module's functions take futures of engines."""
+
+    def test_wait(self, engine, gate):
+        data = engine.data(np.zeros(1))
+        first = engine.submit(increment, engine.data(np.zeros(1)).update())
+        second = engine.submit(gate.codelet, data.update())
+        done, pending = concurrent.futures.wait(
+            [first, second], 20, return_when=concurrent.futures.FIRST_COMPLETED
+        )
+        assert (done, pending) == ({first}, {second})
+        assert concurrent.futures.wait([second], 0.01) == (set(), {second})
+        gate.opened.set()
+        assert concurrent.futures.wait([first, second], 20) == ({first, second}, set())
+        assert concurrent.futures.wait([first, second], 0) == ({first, second}, set())
+
+    def test_as_completed(self, engine, gate):
+        data = engine.data(np.zeros(1))
+        others = [engine.submit(increment, engine.data(np.zeros(1)).update()) for _ in range(3)]
+        last = engine.submit(gate.codelet, data.update())
+        seen = []
+        for future in concurrent.futures.as_completed([last, *others], timeout=20):
+            seen.append(future)
+            if len(seen) == 3:
+                gate.opened.set()
+        assert seen[3] is last and set(seen[:3]) == set(others)
+
+    def test_what_failed_has_ended(self, engine, gate):
+        gate.opened.set()
+        future = engine.submit(gate.codelet, engine.data(np.zeros(1)).update(), error=OSError("no"))
+        done, _ = concurrent.futures.wait([future], 20)
+        with pytest.raises(OSError, match="no"):
+            done.pop().result()
+        with pytest.raises(OSError, match="no"):
+            engine.wait()
+
+    def test_until_the_first_exception(self, engine, gate):
+        def fail(x):
+            raise OSError("no")
+
+        failing = quadriga.codelet(access=["update"])(fail)
+        first = engine.submit(failing, engine.data(np.zeros(1)).update())
+        last = engine.submit(gate.codelet, engine.data(np.zeros(1)).update())
+        seen = []
+
+        def wait():
+            seen.append(concurrent.futures.wait([first, last], return_when="FIRST_EXCEPTION"))
+
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+        waiting.join(20)
+        assert seen == [({first}, {last})]
+        gate.opened.set()
+        with pytest.raises(OSError, match="no"):
+            engine.wait()
+
+    def test_one_that_was_cancelled(self, engine, gate):
+        data = engine.data(np.zeros(1))
+        engine.submit(gate.codelet, data.update())
+        later = engine.submit(increment, data.update())
+        waiting = threading.Timer(0.05, later.cancel)
+        waiting.start()
+        assert concurrent.futures.wait([later], 20).done == {later}
+        waiting.join()
+        assert later.cancelled()
+        gate.opened.set()
+        engine.wait()
+
+    def test_beside_futures_of_a_pool(self, engine):
+        mine = engine.submit(increment, engine.data(np.zeros(1)).update())
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            others = [pool.submit(sum, [1, 2]), mine]
+            assert set(concurrent.futures.as_completed(others, timeout=20)) == set(others)
+
+    def test_under_the_virtual_clock(self):
+        cost = quadriga.Cost("dgemm", 64, 64**3)
+        timed = quadriga.codelet(access=["update"], cost=cost, host_only=False)(np.sum)
+        with quadriga.Engine(f"machine={MACHINE}:1,memory=1MiB", virtual_clock=True) as engine:
+            futures = [engine.submit(timed, engine.data(np.zeros(3)).update()) for _ in "ab"]
+            assert len(concurrent.futures.wait(futures, 20).done) == 2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_given.py: futures as operands and parameters of later tasks.
+import array
 import gc
 import pickle
 import threading
@@ -108,6 +109,50 @@ class TestValues:
             engine.submit(timed(["read"], write), first).result(20)
         with pytest.raises(ValueError, match="read-only"):
             engine.wait()
+
+    def test_arrays_given_by_name_are_read_only_copies(self, engine):
+        opened = threading.Event()
+
+        def add(x, by):
+            opened.wait(20)
+            assert not by.flags.writeable
+            x += by
+
+        x, by = np.zeros(3), np.ones(3)
+        frozen = np.ones(3)
+        frozen.flags.writeable = False
+        data = engine.data(x)
+        task = timed(["update"], add)
+        for each in (by, by[::-1], frozen, np.broadcast_to(by[:1], 3)):
+            engine.submit(task, data.update(), by=each)
+        same = engine.submit(timed([], lambda by: by is frozen), by=frozen)
+        by[:] = 100
+        opened.set()
+        engine.wait()
+        assert x.tolist() == [4, 4, 4]
+        assert same.result()  # as nobody can write it, it isn't copied
+
+    def test_arrays_on_memory_that_something_else_may_write_are_copies(self, engine):
+        opened = threading.Event()
+
+        def total(by):
+            opened.wait(20)
+            return float(by.sum())
+
+        class Lender:
+            memory = np.ones(3)
+            __array_interface__ = memory.__array_interface__
+
+        memory, lender = array.array("d", [1, 1, 1]), Lender()
+        found = [np.frombuffer(memory), np.asarray(lender), np.frombuffer(bytes(memory))]
+        for each in found:
+            each.flags.writeable = False
+        futures = [engine.submit(timed([], total), by=each) for each in found]
+        same = engine.submit(timed([], lambda by: by is found[2]), by=found[2])
+        memory[0] = lender.memory[0] = 100
+        opened.set()
+        assert [future.result(20) for future in futures] == [3, 3, 3]
+        assert same.result(20)  # bytes never change
 
     def test_from_several_threads(self):
         with quadriga.Engine("cpu:2") as engine:

@@ -59,6 +59,31 @@ with quadriga.Engine({devices!r}) as engine:
 print("works", flush=True)
 """
 
+UNROLLING = """
+@quadriga.codelet(access=["update"])
+def slow(x):
+    ready() if x[0] == 0 else None
+    time.sleep(0.2)
+    x += 1
+
+x = np.zeros(4)
+with quadriga.Engine({devices!r}, window=4) as engine:
+    data = engine.data(x)
+    graph = quadriga.TaskGraph(1000)
+    graph.add(slow, lambda k: [data.update()])
+    interrupted(lambda: graph.submit(engine))
+    engine.wait()
+    assert x.min() == x.max() and x[0] < 100, x
+    fresh = np.zeros(3)
+    again = quadriga.TaskGraph(5)
+    other = engine.data(fresh)
+    again.add(slow, lambda k: [other.update()])
+    assert again.submit(engine) == 5
+    engine.wait()
+    assert fresh.tolist() == [5, 5, 5]
+print("works", flush=True)
+"""
+
 SUBMITTING = """
 import os, signal
 
@@ -111,7 +136,8 @@ print("works", flush=True)
 LONG_SOLVE = """
 a = linalg.from_function(60000, lambda i, j: 1.0 / (1 + abs(i - j)), hermitian=True)
 timer = threading.Timer(0.3, ready)
-with quadriga.Engine({devices!r}) as engine:
+# The factor, of which little is computed, may be larger than what is free now.
+with quadriga.Engine({devices!r}, host_memory="20GiB") as engine:
     timer.start()
     interrupted(lambda: linalg.cho_factor(a, tile=1000))
     small = np.eye(50) * 4
@@ -179,8 +205,8 @@ def run(program, interrupt=True):
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize(
     "program",
-    [SLEEPING_TASKS, LEAVING, LONG_SOLVE, PRODUCT],
-    ids=["tasks", "leaving", "solve", "product"],
+    [SLEEPING_TASKS, UNROLLING, LEAVING, LONG_SOLVE, PRODUCT],
+    ids=["tasks", "unrolling", "leaving", "solve", "product"],
 )
 def test_interrupt_returns_within_a_second(program, devices):
     assert 0 < run(program.format(devices=devices)) < 1

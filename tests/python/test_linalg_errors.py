@@ -195,10 +195,46 @@ def test_sizes_of_estimates():
     assert linalg.estimate("cholesky", 100, dtype=int, devices="cpu:1").tasks > 0
 
 
+@pytest.mark.parametrize("lower", ["U", "L", 2, None, [True], np.array([0, 0]), 1.0])
+def test_a_triangle_is_no_letter(lower):
+    """The letters of LAPACK's, all true, would choose the lower one."""
+    a, b = 4 * np.eye(3) + 1, np.ones(3)
+    calls = [
+        lambda: linalg.cholesky(a, lower=lower),
+        lambda: linalg.cho_factor(a, lower=lower),
+        lambda: linalg.cho_solve((a, lower), b),
+        lambda: linalg.solve(a, b, lower=lower, assume_a="pos"),
+        lambda: linalg.solve_triangular(a, b, lower=lower),
+        lambda: linalg.syrk(1.0, a, lower=lower),
+        lambda: linalg.herk(1.0, a, lower=lower),
+    ]
+    for call in calls:
+        with pytest.raises(quadriga.InvalidType, match="^lower is .*; expected True or False"):
+            call()
+    with pytest.raises(quadriga.InvalidType, match="^unit_diagonal is .*; expected True or False"):
+        linalg.solve_triangular(a, b, unit_diagonal=lower)
+
+
+def test_numbers_that_are_true_or_false():
+    a = 4 * np.eye(3) + 1
+    for lower in (1, True, np.True_, np.int64(1)):
+        np.testing.assert_array_equal(linalg.cholesky(a, lower=lower), linalg.cholesky(a, True))
+    for lower in (0, False, np.False_, np.int64(0)):
+        np.testing.assert_array_equal(linalg.cholesky(a, lower=lower), linalg.cholesky(a))
+
+
+@pytest.mark.parametrize("given", [np.eye(3), np.eye(2)[:1], None, 3])
+def test_a_factor_that_is_none(given):
+    with pytest.raises(quadriga.InvalidType, match="expected a Factor, or .c, lower."):
+        linalg.cho_solve(given, np.ones(3))
+
+
 def test_overlapping_operands():
     a = np.eye(40)
-    with pytest.raises(quadriga.InvalidArgument, match="shares memory"):
+    with pytest.raises(quadriga.InvalidArgument, match="^a shares memory with out, which"):
         linalg.matmul(a, np.ones((40, 40)), out=a)
+    with pytest.raises(quadriga.InvalidArgument, match="^b shares memory with out, which"):
+        linalg.matmul(np.ones((40, 40)), a, out=a)
     with pytest.raises(quadriga.InvalidArgument, match="shares memory"):
         linalg.matmul(a[:20, :20], np.ones((20, 20)), out=a[10:30, 10:30])
     room = np.eye(41)

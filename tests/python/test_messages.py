@@ -169,11 +169,12 @@ def test_numbers_that_are_none_are_named_on_all_ranks(tmp_path):
         calls = {
             "root": [lambda: comm.bcast(b, wrong), lambda: comm.reduce(a, b, "sum", wrong),
                      lambda: comm.gather(a, None, wrong), lambda: comm.scatter(a, b[:2], wrong),
-                     lambda: comm.gatherv(a, None, [4, 4], None, wrong)],
+                     lambda: comm.gatherv(a, None, [4, 4], None, wrong),
+                     lambda: comm.igatherv(a, np.zeros(8), [4, 4], None, wrong).wait()],
             "op": [lambda: comm.allreduce(a, b, 3 if comm.rank else "sum")],
             "color": [lambda: comm.Split(wrong)],
             "counts": [lambda: comm.reduce_scatter(a, None, [2, 2 if comm.rank else 2.5])],
-            "rank": [lambda: comm.neighbor_alltoall(a, b, destinations=[wrong])],
+            "destinations": [lambda: comm.neighbor_alltoall(a, b, destinations=[wrong])],
         }
         for name, several in calls.items():
             for call in several:

@@ -239,3 +239,86 @@ def test_a_function_may_be_the_last_to_hold_its_devices(tmp_path):
     assert (got[0] == 1).all()
     """,
     )
+
+
+OWN = """
+    from dataclasses import replace
+    from quadriga.message import places
+    found = places._on_device
+
+    def with_stream(array, writes):  # as arrays of CuPy have one
+        seen = found(array, writes)
+        return seen and replace(seen, stream=stream.ptr)
+
+    places._on_device = with_stream
+
+    def raised(call, expected):
+        try:
+            call()
+        except expected as error:
+            return str(error)
+        raise AssertionError("nothing was raised")
+"""
+
+
+def test_an_arrays_own_stream_is_waited_for_no_longer_than_a_deadline(tmp_path):
+    run_ranks(
+        tmp_path,
+        2,
+        HEAD
+        + OWN
+        + """
+    a, other = gpus.array(np.full(1000, 1.0 + comm.rank), device=comm.rank), 1 - comm.rank
+    host = np.zeros(1000)
+    stream.call(held.wait)
+    stream.call(lambda: a.set(np.full(1000, 5.0 + comm.rank)))
+    raised(lambda: comm.recv(a, other, deadline=0.05), quadriga.Deadline)
+    raised(lambda: comm.send(a, other, deadline=0.05), quadriga.Deadline)
+    request = comm.isend(a, other)  # returns: the stream is held
+    started = comm.iallreduce(a, total := gpus.empty(1000, device=comm.rank))
+    plan = comm.plan([(a, other, 3)], [(host, other, 3)])
+    plan.start()
+    raised(lambda: plan.wait(deadline=0.05), quadriga.Deadline)
+    raised(lambda: started.wait(deadline=0.05), quadriga.Deadline)
+    assert not request.test()
+    held.set()
+    plan.wait()
+    assert (host == 5.0 + other).all()
+    comm.recv(host, other)
+    assert (host == 5.0 + other).all()
+    request.wait()
+    started.wait()
+    assert (total.get() == 11).all()
+    part = comm.Split()
+    held.clear()
+    stream.call(held.wait)
+    if comm.rank == 0:
+        said = raised(lambda: part.bcast(a, deadline=0.05), quadriga.Deadline)
+        assert "the stream of its array" in said, said
+    else:
+        raised(lambda: part.bcast(host, deadline=20), quadriga.Cancelled)
+    comm.barrier()
+    held.set()
+    """,
+    )
+
+
+def test_ctrl_c_ends_the_wait_for_an_arrays_own_stream(tmp_path):
+    run_ranks(
+        tmp_path,
+        1,
+        HEAD
+        + OWN
+        + """
+    a = gpus.array(np.ones(1000))
+    stream.call(held.wait)
+    for call in (
+        lambda: comm.send(a, 0),
+        lambda: comm.recv(a, 0),
+        lambda: comm.Split().allreduce(a, a),
+    ):
+        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        raised(call, KeyboardInterrupt)
+    held.set()
+    """,
+    )

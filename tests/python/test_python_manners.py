@@ -48,7 +48,19 @@ class TestData:
             np.asarray(data)
 
 
+class TestMachines:
+    def test_they_are_pickled_and_copied(self):
+        machine = quadriga.Machine.parse("emulated:2,memory=1MiB")
+        for again in (pickle.loads(pickle.dumps(machine)), copy.deepcopy(machine)):
+            assert again.to_json() == machine.to_json()
+
+
 class TestCodelets:
+    @pytest.mark.parametrize("option", ["host_only", "submits"])
+    def test_flags_that_are_none_are_refused(self, option):
+        with pytest.raises(quadriga.InvalidType, match=f"{option} is 'no'; expected True or False"):
+            quadriga.codelet(access=["read"], **{option: "no"})(np.sum)
+
     def test_they_are_called_as_the_function(self):
         x = np.zeros(2)
         increment(x)

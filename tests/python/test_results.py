@@ -5,13 +5,14 @@
 import dataclasses
 import functools
 import threading
+import types
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import quadriga
-from quadriga import record
+from quadriga import record, results
 
 
 class Pair(NamedTuple):
@@ -64,6 +65,7 @@ def test_a_result_outlives_the_engine():
 
 def test_results_of_their_own_are_not_copied(engine):
     made = np.ones(3)
+    made.flags.writeable = False  # else each task is given a copy
     box = Box(made)
     give = quadriga.codelet(access=["read"])(lambda x, what: what)
     data = engine.data(np.zeros(3))
@@ -108,6 +110,48 @@ def test_objects_that_let_their_views_go_are_results():
     with quadriga.Engine("emulated:1,memory=1MiB") as engine:
         future = engine.submit(total, engine.data(np.arange(5.0)).read())
         assert future.result() == Box(10.0)
+
+
+@pytest.mark.parametrize("keep", [lambda x: x, part, lambda x: Box([x])])
+def test_views_that_a_body_keeps_elsewhere_are_refused(keep):
+    """A later task's content would be read through it, and none after the engine's end."""
+    kept = []
+    append = quadriga.codelet(access=["update"], host_only=False, name="keeper")(
+        lambda x: kept.append(keep(x))
+    )
+    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+        future = engine.submit(append, engine.data(np.arange(5.0)).update())
+        with pytest.raises(quadriga.InvalidType, match="'keeper' keeps a view .*: keep a copy"):
+            future.result()
+        kept.clear()
+        with pytest.raises(quadriga.InvalidType):
+            engine.wait()
+
+
+def test_copies_may_be_kept(engine):
+    kept = []
+    copying = quadriga.codelet(access=["read"], host_only=False)(lambda x: kept.append(x.copy()))
+    engine.submit(copying, engine.data(np.arange(5.0)).read()).result()
+    assert kept[0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_thread_of_the_body_may_drop_its_view_a_little_later(monkeypatch):
+    drops = threading.Event()
+    threads = []
+
+    def body(x):
+        threads.append(threading.Thread(target=lambda _: drops.wait(20), args=(x,)))
+        threads[0].start()
+
+    def pause(seconds):
+        drops.set()
+        threads[0].join()
+
+    monkeypatch.setattr(results, "time", types.SimpleNamespace(sleep=pause))
+    threaded = quadriga.codelet(access=["read"], host_only=False)(body)
+    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+        engine.submit(threaded, engine.data(np.arange(5.0)).read()).result()
+    assert drops.is_set()
 
 
 def test_an_array_over_memory_of_others_has_results():

@@ -6,6 +6,9 @@
 ``QUADRIGA_TEST_SEED`` says which is the first. An engine runs some programs, one after another.
 Many programs are shared out to one process a core. There most engines keep to their process's core,
 where a thread wakes another one in a fraction of the time; each fourth uses all cores.
+
+On GPUs bodies are CUDA sources, and CuPy's where it is installed:
+``QUADRIGA_TEST_PROGRAMS=1000 pytest tests/python/test_shared_memory_model.py -k gpus``.
 """
 
 import importlib.util
@@ -15,6 +18,8 @@ import random
 
 import numpy as np
 import pytest
+from gpus_of_tests import ABSENCE, on_gpu
+from kernels_on_host import compile_for_gpu, run_on_host
 from test_sharing import COST, ENGINES
 
 import quadriga
@@ -22,10 +27,7 @@ from quadriga import linalg
 
 PROGRAMS = int(os.environ.get("QUADRIGA_TEST_PROGRAMS", "60"))
 FIRST = int(os.environ.get("QUADRIGA_TEST_SEED", "0"))
-with quadriga.Engine() as _engine:
-    GPUS = [device for device in _engine.machine.devices if device.kind == "cuda"]
-#: What runs on GPUs: the bodies, on CuPy's arrays.
-ON_GPUS = {"arrays": "cupy"} if GPUS and importlib.util.find_spec("cupy") else {}
+HAS_GPUS = not ABSENCE
 SIZE = 12
 ON_AN_ENGINE = 20
 MANY = 1000
@@ -53,12 +55,49 @@ BODIES = {
     "overwrite": (overwrite, ("read", "write")),
     "gather": (gather, ("read", "commute")),
 }
+# One thread does all: what is tested is where the content is, not how fast it is made.
+SOURCE = """
+using Read = quadriga::Tile<const double>;
+using Write = quadriga::Tile<double>;
+__device__ double sum(Read x) {
+  double total = 0;
+  for (long long k = 0; k < x.size(); ++k) total += x[k];
+  return total;
+}
+__global__ void shift(Write x) {
+  double before = x[x.size() - 1];
+  for (long long k = 0; k < x.size(); ++k) {
+    const double next = x[k];
+    x[k] = fmod(before, 64.0) + 1;
+    before = next;
+  }
+}
+__global__ void combine(Read x, Write y) {
+  const double total = sum(x);
+  for (long long k = 0; k < y.size(); ++k) y[k] = fmod(2 * y[k] + total, 128.0);
+}
+__global__ void overwrite(Read x, Write y) {
+  const double value = fmod(sum(x), 32.0);
+  for (long long k = 0; k < y.size(); ++k) y[k] = value;
+}
+__global__ void gather(Read x, Write y) {
+  const double more = fmod(sum(x), 8.0);
+  for (long long k = 0; k < y.size(); ++k) y[k] += more;
+}
+"""
+SOURCES = {name: quadriga.CudaSource(SOURCE, kernel=name, grid=1, block=1) for name in BODIES}
+#: Of each body: on the host only, as a CUDA source, and on CuPy's arrays.
+VARIANTS = {
+    name: [{"host_only": True}, {"cuda": SOURCES[name]}]
+    + ([{"arrays": "cupy"}] if HAS_GPUS and importlib.util.find_spec("cupy") else [])
+    for name in BODIES
+}
 CODELETS = {
-    (name, host_only): quadriga.codelet(
-        access=access, name=name, host_only=host_only, cost=COST, **({} if host_only else ON_GPUS)
-    )(body)
+    name: [
+        quadriga.codelet(access=access, name=name, cost=COST, **variant)(body)
+        for variant in VARIANTS[name]
+    ]
     for name, (body, access) in BODIES.items()
-    for host_only in (True, False)
 }
 NAMES = sorted(BODIES)
 
@@ -82,7 +121,7 @@ def views_of(base):
         base.reshape(-1),
         base.reshape(-1)[::3],
         base.reshape(-1)[10:40],
-        *([] if ON_GPUS else backwards),  # bodies there don't take them
+        *([] if HAS_GPUS else backwards),  # bodies there don't take them
     ]
 
 
@@ -124,7 +163,8 @@ class Program:
         name = self.random.choice(NAMES)
         body, access = BODIES[name]
         chosen = [self.some() for _ in access]
-        codelet = CODELETS[name, self.random.random() < 0.3]
+        on_host, *others = CODELETS[name]
+        codelet = on_host if self.random.random() < 0.3 else self.random.choice(others)
         operands = [
             getattr(self.data(place), mode)()
             for (place, _), mode in zip(chosen, access, strict=True)
@@ -153,7 +193,7 @@ class Program:
         half = linalg.matmul(left, given, engine=self.engine)
         linalg.matmul(half, right, out=out, engine=self.engine)
         result[...] = array.sum()
-        codelet = CODELETS["shift", False]
+        codelet = CODELETS["shift"][1]
         self.engine.submit(codelet, self.data(other).update())
         shift(result)
 
@@ -243,6 +283,24 @@ def test_programs_give_what_numpy_gives(where):
     check(where)
 
 
-@pytest.mark.skipif(not ON_GPUS, reason="there is no GPU, or no CuPy")
+@on_gpu
 def test_programs_on_gpus():
     check("gpus")
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_sources_for_gpus_do_what_the_bodies_do(name, tmp_path):
+    body, access = BODIES[name]
+    base = np.arange(144.0).reshape(12, 12) % 9
+    for view in (base[2:5, 3:7], base.T):
+        given = [np.arange(1.0, 6.0)] * (len(access) - 1)
+        expected = view.copy()
+        body(*given, expected)
+        run_on_host(SOURCES[name], tmp_path, [*given, view], access)
+        check_equal(view, expected)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_sources_compile_for_gpus(name):
+    access = BODIES[name][1]
+    assert compile_for_gpu(SOURCES[name], [np.ones(3)] * len(access), access).code

@@ -2,14 +2,18 @@
 # tests/python/test_sharing.py: what the program wrote is what tasks see, and the other way round.
 """One memory is one datum; the host writes between waits, and within on_host; linalg in order."""
 
+import collections
+import gc
 import json
+import sys
+import threading
 import time
 
 import numpy as np
 import pytest
 
 import quadriga
-from quadriga import linalg
+from quadriga import linalg, registered
 
 TIMES = {kind: {"8": 1e-6, "64": 1e-4} for kind in ("gpu", "cpu")}
 TIMED = {
@@ -285,3 +289,39 @@ def test_on_host_raises_what_the_writer_raised(engine):
     engine.submit(broken, data.update())
     with pytest.raises(KeyError, match="no such line"), data.on_host("r"):
         pass
+
+
+def test_engines_come_and_go_while_others_look_for_an_arrays_tasks():
+    class Idle:
+        def _settle(self, address, size, writes):
+            pass
+
+    stop = time.monotonic() + 0.5
+    kept = collections.deque(maxlen=20)
+    errors = []
+
+    def come_and_go():
+        while time.monotonic() < stop:
+            kept.append(Idle())
+            registered.note(kept[-1])
+
+    def settle():
+        try:
+            while time.monotonic() < stop:
+                registered.settle(np.zeros(3))
+        except RuntimeError as error:
+            errors.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=each) for each in (come_and_go, settle)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []
+    kept.clear()
+    gc.collect()

@@ -182,6 +182,19 @@ def test_methods_of_scipy_with_products_of_ours(name, devices):
     assert np.linalg.norm(b - a @ x) <= 1e-7 * np.linalg.norm(b)
 
 
+def test_a_solver_is_an_operator_of_scipys():
+    rng = np.random.default_rng(4)
+    dense = rng.standard_normal((12, 12)) + 1j * rng.standard_normal((12, 12))
+    dense = dense @ dense.conj().T + 12 * np.eye(12)
+    x = rng.standard_normal((12, 3)) + 1j
+    operator = reference.aslinearoperator(sparse.Solver(dense, devices="emulated:2,memory=1MiB"))
+    assert (operator.shape, operator.dtype) == ((12, 12), np.complex128)
+    np.testing.assert_allclose(operator @ x, dense @ x)
+    np.testing.assert_allclose(operator @ x[:, 0], dense @ x[:, 0])
+    np.testing.assert_allclose(operator.H @ x, dense.conj().T @ x)
+    np.testing.assert_allclose(operator.T @ x[:, 0], dense.T @ x[:, 0])
+
+
 def test_a_start_and_the_limit_of_iterations():
     a, b = sparse.poisson((20, 20)), right_side(400)
     x, info = sparse.cg(a, b, maxiter=5, devices="cpu:2")

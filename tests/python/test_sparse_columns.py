@@ -10,16 +10,17 @@ import scipy.sparse.linalg as reference
 
 import quadriga
 from quadriga import sparse
+from quadriga.sparse import columns
 
 N = 300
 RTOL = 1e-4
 METHODS = ["bicgstab", "gmres", "minres"]
 
 
-def system(columns=3, dtype=float):
+def system(width=3, dtype=float):
     a = (sparse.poisson((20, 15)) + sp.diags_array(np.linspace(0.1, 2, N))).astype(dtype)
-    b = np.random.default_rng(4).standard_normal((N, columns)).astype(dtype)
-    return a.tocsr(), b * np.array([1, 1e-6, 1e4, 0, 3])[:columns]
+    b = np.random.default_rng(4).standard_normal((N, width)).astype(dtype)
+    return a.tocsr(), b * np.array([1, 1e-6, 1e4, 0, 3])[:width]
 
 
 @pytest.mark.parametrize(("name", "dtype"), [
@@ -128,3 +129,27 @@ def test_no_columns_have_no_solution_to_find():
     a, b = system(0)
     x, info = sparse.bicgstab(a, b, devices="cpu:1")
     assert x.shape == (N, 0) and info == 0
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_many_columns_are_few_threads(name, monkeypatch):
+    a, _ = system()
+    b = np.random.default_rng(6).standard_normal((N, 90))
+    b[:, 5] = 0  # Ends at once: its thread goes on with another column.
+    most, widths = [0], []
+    multiply = sparse.Solver.__matmul__
+
+    def counted(self, x):
+        names = [each.name for each in threading.enumerate()]
+        most[0] = max(most[0], sum(each.startswith("columns ") for each in names))
+        widths.append(1 if x.ndim == 1 else x.shape[1])
+        return multiply(self, x)
+
+    monkeypatch.setattr(sparse.Solver, "__matmul__", counted)
+    call = getattr(sparse, name)
+    x, info = call(a, b, rtol=RTOL, devices="cpu:1")
+    norms = np.linalg.norm(b - a @ x, axis=0)
+    assert info == 0 and (norms <= RTOL * np.linalg.norm(b, axis=0)).all()
+    assert max(widths) == most[0] == columns._MOST_THREADS
+    for column in (0, 40, 89):
+        assert (x[:, column] == call(a, b[:, column], rtol=RTOL, devices="cpu:1")[0]).all()

@@ -224,6 +224,42 @@ def test_iterations_recorded_on_two_gpus_have_the_bits_of_one(
     assert found[0][0] > 0 and len(set(found)) == 1
 
 
+def steps_of_steepest_descent(A, b):
+    """Of a user's own method: products, dot products, sums, and products by elements."""
+    x, r = A.zeros(), b.copy()
+    for _ in range(20):
+        q = A @ r
+        alpha = sparse.dot(r, r) / sparse.dot(r, q)
+        x += alpha * r
+        r = r - alpha * q
+    return x * b - sparse.norm(r) * x
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectors_as_on_the_host(engine, dtype):
+    a, b = system(3001, dtype)
+    found = []
+    for where in ({"engine": engine}, {"devices": "cpu:2"}):
+        A = sparse.Matrix(a, **where)
+        x = steps_of_steepest_descent(A, A.vector(b))
+        found.append((x.to_array(), complex(sparse.dot(A.vector(b), x)), float(sparse.norm(x))))
+    near = {"rtol": 100 * EPSILON[dtype]}
+    for gpu, host in zip(*found, strict=True):
+        np.testing.assert_allclose(gpu, host, **near, atol=near["rtol"] * np.abs(host).max())
+
+
+@on_two_gpus
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectors_on_two_gpus_have_the_bits_of_one(engine, both_gpus, dtype):
+    a, b = system(5003, dtype)
+    found = []
+    for where in (engine, both_gpus):
+        A = sparse.Matrix(a, parts=2, engine=where)
+        found.append(steps_of_steepest_descent(A, A.vector(b)).to_array().tobytes())
+    assert found[0] == found[1]
+
+
 @on_two_gpus
 def test_dense_blocks_recorded_on_two_gpus_have_the_bits_of_one(engine, both_gpus):
     a, b = box_stiffness((16, 15, 14)), right_side(3 * 16 * 15 * 14)

@@ -47,3 +47,13 @@ def test_more_than_the_disk_is_refused_with_the_figure(tmp_path):
         pytest.raises(quadriga.TooLarge, match=r"[KMGT]iB.*spill"),
     ):
         linalg.estimate("cholesky", 10_000_000, from_source=True, tile=250_000, engine=engine)
+
+
+def test_dropped_tiles_make_room():
+    fill = quadriga.codelet(access=["write"], name="fill")(lambda x, value: x.fill(value))
+    with quadriga.Engine("cpu:2", host_memory="256KiB") as engine:
+        for value in range(5):
+            tile = engine.temporary(25_000)  # two are too many
+            engine.submit(fill, tile.write(), value=value)
+            assert np.asarray(tile)[0] == value
+            del tile

@@ -40,6 +40,46 @@ def test_results_while_others_are_called(tmp_path):
     )
 
 
+def test_parts_of_any_sizes(tmp_path):
+    run_ranks(
+        tmp_path,
+        3,
+        """
+        n, me = comm.size, comm.rank
+        counts = [0, 1, 2]                       # rows of each rank
+        rows = np.full((me, 300), float(me))
+        all = np.zeros((4, 300))[::-1]           # strided
+        one = np.zeros((3, 300)) if me == 1 else None
+        given, back = np.repeat([1.0, 2, 2], 300).reshape(3, 300), np.zeros((me, 300))
+        out, got = np.full((3 + 3 * me, 2), float(me)), np.zeros((3 + 3 * me, 2))
+        sizes = [me + other for other in range(n)]
+        corner = [np.full((2, 2), me + 0.5) if other != me else None for other in range(n)]
+        turned = [np.zeros((2, 2)).T if other != me else None for other in range(n)]
+        ring = np.zeros(4)
+        part, sums = np.zeros((2, 2)), np.arange(12.0).reshape(6, 2)
+        message.waitall([
+            comm.iallgatherv(rows, all, counts, displs=[0, 3, 0]),
+            comm.igatherv(rows, one, counts, root=1),
+            comm.iscatterv(given if me == 1 else None, back, counts, root=1),
+            comm.ialltoallv(out[: 3 * me + 3], sizes, got, sizes),
+            comm.ialltoallw(corner, turned),
+            comm.ineighbor_alltoall(np.array([0, 0, 1, 1.0]) + 10 * me, ring,
+                                    destinations=[(me + 1) % n, (me - 1) % n],
+                                    sources=[(me - 1) % n, (me + 1) % n]),
+            comm.ireduce_scatter(sums, part),
+        ])
+        assert all[:2].tolist() == [[2.0] * 300] * 2 and (all[3] == 1).all() and not all[2].any()
+        assert me != 1 or one[:, 0].tolist() == [1, 2, 2]
+        assert (back == me).all()
+        assert got[:, 0].tolist() == [float(other) for other in range(n) for _ in range(me + other)]
+        for other in range(n):
+            assert other == me or (turned[other] == other + 0.5).all()
+        assert ring.tolist() == [10 * ((me - 1) % n)] * 2 + [10 * ((me + 1) % n) + 1] * 2
+        assert (part == 3 * sums[2 * me : 2 * me + 2]).all()
+        """,
+    )
+
+
 def test_what_is_wrong_on_one_rank_raises_on_all(tmp_path):
     run_ranks(
         tmp_path,
@@ -54,6 +94,10 @@ def test_what_is_wrong_on_one_rank_raises_on_all(tmp_path):
             lambda: comm.ibcast(x, root=0 if comm.rank else "a text"),
             lambda: comm.ibcast(x if comm.rank else object()),
             lambda: comm.ibarrier() if comm.rank else comm.ibcast(x),
+            lambda: comm.iallgatherv(x[:2], x, [2, 2] if comm.rank else [2, 3]),
+            lambda: comm.ialltoallv(x, [2, 2], x.copy(), [2, 2] if comm.rank else [2, 1]),
+            lambda: comm.igatherv(x, None if comm.rank else [x], root=0),
+            lambda: comm.ireduce_scatter(x, x[:2], [2, 2] if comm.rank else [2.5, 2]),
         ):
             try:
                 wrong().wait()

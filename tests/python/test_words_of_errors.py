@@ -91,7 +91,7 @@ def test_partials_are_named_as_what_they_call():
 
 def test_values_are_no_operands():
     add = quadriga.codelet(access=["read"])(np.sum)
-    words = r"operand 0 .* is int; .* values go by name"
+    words = r"operand 0 .* is int; .* values by name"
     with quadriga.Engine("cpu:1") as engine, pytest.raises(quadriga.InvalidType, match=words):
         engine.submit(add, 3)
 

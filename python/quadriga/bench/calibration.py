@@ -92,7 +92,8 @@ def calibrate(
 
 
 def _joined(links: dict[str, Any], kernels: dict[str, Any]) -> dict[str, Any]:
-    """Links of one description, kernels and the operations' cost of the other."""
+    """Links of one description, kernels and what operations and messages cost of the other."""
     rates = {each["name"]: each.get("rates") for each in kernels["devices"]}
     devices = [each | {"rates": rates[each["name"]]} for each in links["devices"]]
-    return links | {"devices": devices} | {key: kernels[key] for key in ("kernels", "launch")}
+    costs = {key: kernels[key] for key in ("kernels", "launch", "message") if key in kernels}
+    return links | {"devices": devices} | costs

@@ -108,10 +108,10 @@ class _Description:
         devices = [
             each for each in self._found["devices"] if each.get("memory") or each.get("cores")
         ]
-        nodes = {"nodes": self._found["nodes"]} if "nodes" in self._found else {}
+        known = {key: self._found[key] for key in ("nodes", "message") if key in self._found}
         return (
             {"name": self._found["name"], "devices": devices}
-            | nodes
+            | known
             | {
                 "links": self._links,
                 "routes": self._routes,

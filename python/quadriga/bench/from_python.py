@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/bench/from_python.py: what tasks and accesses cost a program in Python.
+# python/quadriga/bench/from_python.py: what tasks, accesses and stages cost a program in Python.
 """Measured in this process: best of several passes, for others run on the same cores."""
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import numpy as np
 
 from ..codelets import codelet
 from ..engine import Engine
+from ..pipeline import Pipeline
 
 CASES = ("python-chains", "register-again", "on-host", "residency")
+STAGES = ("python-parallel", "python-serial_in_order")
 _TASKS, _CHAINS, _CALLS = 10_000, 64, 20_000
 _STEPS, _TILES, _ORDER = 100, 64, 128
+_CHUNKS, _EMPTY_STAGES = 10_000, 4
 
 
 def run(case: str, repeat: int, cores: int) -> Iterator[dict[str, Any]]:
@@ -31,6 +34,27 @@ def run(case: str, repeat: int, cores: int) -> Iterator[dict[str, Any]]:
     values = [measured[case]() for _ in range(repeat)]
     unit = "ns/task" if case == "python-chains" else "ns/call"
     yield {"case": case, "value": min(values), "unit": unit, "bound": 0.0, "runs": repeat}
+
+
+def stage(case: str, repeat: int, cores: int) -> dict[str, Any]:
+    """The row of a case of `STAGES`: empty stages of a stream, by the clock, source included."""
+    mode = case.removeprefix("python-")
+
+    def work() -> None:
+        pipeline = Pipeline(devices=f"cpu:{cores}").source({"number": n} for n in range(_CHUNKS))
+        for s in range(_EMPTY_STAGES):
+            pipeline.map(_nothing, mode=mode, name=f"empty {s}")
+        pipeline.run()
+
+    best = min(_seconds(work) for _ in range(repeat))
+    return {
+        "case": case,
+        "value": best / _CHUNKS / _EMPTY_STAGES * 1e6,
+        "unit": "us a stage",
+        "bound": 0.0,
+        "stages": _EMPTY_STAGES,
+        "runs": repeat,
+    }
 
 
 def _chains(cores: int) -> float:
@@ -77,15 +101,16 @@ def _on_host() -> float:
 def _residency(repeat: int) -> dict[str, Any]:
     """An iterative program in which the host reads one scalar a step, by one in which it doesn't.
 
-    In turn, and the best of each: both are held up by what else runs on the machine.
+    They run in turn, so that both meet the same load of the machine; the best of each counts.
     """
-    best = {reads: min(_steps(reads) for _ in range(repeat)) for reads in (False, True)}
+    seconds = [(_steps(False), _steps(True)) for _ in range(repeat)]
+    without_access, with_access = (min(each) for each in zip(*seconds, strict=True))
     return {
         "case": "residency",
-        "value": best[True] / best[False],
+        "value": with_access / without_access,
         "unit": "s/s",
         "bound": 1.0,
-        "seconds_without_access": best[False],
+        "seconds_without_access": without_access,
         "runs": repeat,
     }
 

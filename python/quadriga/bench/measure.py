@@ -24,10 +24,11 @@ Row = dict[str, Any]
 Note = Callable[[str], None]
 
 _EMPTY = ("gemm3", "independent", "chains")
+_KNOWN = ("cpp-register-again", "cpp-on-host")
 _DECIDE = [f"decide-{n}" for n in DECIDING]
 _DEVICES = [f"{kind}-{n}" for n in DEVICES for kind in ("bytes", "makespan")]
 CASES: dict[str, list[str]] = {
-    "overhead": [*_EMPTY, "malloc", "memory", *_DECIDE, *from_python.CASES],
+    "overhead": [*_EMPTY, "malloc", "memory", *_DECIDE, *_KNOWN, *from_python.CASES],
     "gemm": ["host", "out-of-core", "out-of-core-bytes", *_DEVICES],
     "potrf": ["host", *_DEVICES, "idgraf-600MB", "idgraf-600MB-rate"],
     "copies": [
@@ -38,7 +39,8 @@ CASES: dict[str, list[str]] = {
     ],
 }
 _STREAMS = [f"{run}-{n}" for run in ("fixed", "random", "ahead-8") for n in range(1, 5)]
-CASES["streams"] = [*_STREAMS, "rate-4", "cost-parallel", "cost-serial_in_order", "stages"]
+_COSTS = ["cost-parallel", "cost-serial_in_order", *from_python.STAGES, "stages"]
+CASES["streams"] = [*_STREAMS, "rate-4", *_COSTS]
 CASES["spmv"] = sparse_cases.CASES
 CASES["messages"] = [*message_cases.KINDS, "collectives", "devices", "simulated"]
 _QUICK = "4KiB,1MiB,64MiB"
@@ -126,6 +128,9 @@ def overhead(
                 yield from from_python.run(case, repeat, cores)
             elif case in _DECIDE:
                 yield from _decide(case, tiles, repeat, note)
+            elif case in _KNOWN:
+                note(case)
+                yield from program.run(program.OURS, case, "--repeat", repeat)
             else:
                 note(case)
                 yield from program.run(program.OURS, case, "--cores", cores)
@@ -275,7 +280,12 @@ def streams(
         if "stages" in wanted:
             words: list[object] = ["streams", "--run", "stages", "--cores", 2]
             yield _in_turn("stages", words, program.TBB, [2], min(repeat, 7), 2, note)
-        for run in dict.fromkeys(case.rpartition("-")[0] for case in wanted if case != "stages"):
+        for case in from_python.STAGES:
+            if case in wanted:
+                note(case)
+                yield from_python.stage(case, min(repeat, 7), 2)
+        by_program = [case for case in wanted if case not in (*from_python.STAGES, "stages")]
+        for run in dict.fromkeys(case.rpartition("-")[0] for case in by_program):
             note(f"streams: {run}")
             words = ["--run", run, "--seeds", repeat]
             for line in program.run(program.OURS, "streams", *words):

@@ -64,6 +64,8 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
         "malloc": [Target("value", 0)],
         "memory": [Target("value", 200)],
         "python-chains": [Target("value", 3000)],
+        "cpp-register-again": [Target("value", 200)],
+        "cpp-on-host": [Target("value", 500)],
         "register-again": [Target("value", 1000)],
         "on-host": [Target("value", 3000)],
         "residency": [Target("value", 1.05)],
@@ -124,6 +126,8 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
         "rate-4": [Target("value", 1.05)],
         "cost-parallel": [Target("value", 500)],
         "cost-serial_in_order": [Target("value", 500)],
+        "python-parallel": [Target("value", 15)],
+        "python-serial_in_order": [Target("value", 15)],
         "stages": [Target("ratio", 1.0)],
     },
 }

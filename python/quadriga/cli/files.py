@@ -80,6 +80,8 @@ def _header(path: Path, file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]
         shape, fortran, dtype = read_of[version](file)
     except (ValueError, SyntaxError, TypeError, EOFError) as error:
         reason = str(error).splitlines()[0] if str(error) else "unreadable"
+        if reason.startswith("malformed node"):  # and names an object of the parser's
+            reason = "its header is more than a dictionary of constants"
         raise IoError(f"{path}: not a .npy file: {reason}") from error
     if not isinstance(shape, tuple) or any(type(size) is not int or size < 0 for size in shape):
         raise IoError(f"{path}: not a .npy file: it says that its shape is {shape}")
@@ -124,10 +126,15 @@ def need_apart(inputs: Mapping[str, Path | None], outputs: Mapping[str, Path | N
 
 
 def need_names(outputs: Mapping[str, Path | None]) -> None:
-    """Refuses standard output: outputs are written in any order, and then renamed."""
+    """Refuses standard output: outputs are written in any order, and then renamed.
+
+    An empty name, which a path reads as the current folder, is refused as well.
+    """
     for name, path in outputs.items():
         if str(path) == "-":
             raise click.UsageError(f"{name} is '-': expected a file's name")
+        if path == Path():
+            raise click.UsageError(f"{name} is empty: expected a file's name")
 
 
 @contextmanager
@@ -167,11 +174,17 @@ def _reserve(path: Path, handle: int, size: int) -> None:
     try:
         os.posix_fallocate(handle, 0, size)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        needed = _core.format_bytes(size)
+        if error.errno == errno.EFBIG:
+            raise IoError(
+                f"{path}: needs {needed}, more than the file system or the process's limit "
+                "(ulimit -f) allows a file"
+            ) from error
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise IoError(f"{path}: can't reserve space: {error.strerror}") from error
         free = shutil.disk_usage(target_of(path).parent).free
         raise IoError(
-            f"{path}: needs {_core.format_bytes(size)}, and {_core.format_bytes(free)} are free "
+            f"{path}: needs {needed}, and {_core.format_bytes(free)} are free "
             f"there ({error.strerror})"
         ) from error
 

@@ -17,7 +17,9 @@ from ..beside import target_of
 from ..engine import Engine
 from ..errors import Error, InvalidArgument
 from ..sparse import Aggregation, Result, Solver
-from ..sparse.matrices import as_csr, common_type, read_matrix
+from ..sparse.matrices import common_type
+from ..sparse.row_blocks import as_rows
+from ..sparse.solver import METHODS
 from .files import need_apart, need_names, read, writing
 from .policy_name import policy_option
 
@@ -25,7 +27,7 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("a", type=_INPUT)
+@click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=_INPUT)
 @click.option(
     "-o",
@@ -39,6 +41,13 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
     type=click.Choice(["none", "jacobi", "block_jacobi", "chebyshev", "aggregation"]),
     default="none",
     show_default=True,
+)
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default="cg",
+    show_default=True,
+    help="How iterations are arranged; cg: by the machine's description.",
 )
 @click.option(
     "--degree",
@@ -75,6 +84,11 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
     help="How devices store rows.",
 )
 @click.option(
+    "--spill",
+    type=_INPUT,
+    help="A file that holds the stored matrix instead of memory; removed in the end.",
+)
+@click.option(
     "--estimate",
     is_flag=True,
     help="Also predict a product, by the machine's description, and measure it.",
@@ -88,6 +102,7 @@ def cg(
     b: Path,
     output: Path,
     precondition: str,
+    method: str,
     degree: int | None,
     near_null: Path | None,
     precision: str,
@@ -95,6 +110,7 @@ def cg(
     atol: float,
     maxiter: int | None,
     layout: str,
+    spill: Path | None,
     estimate: bool,
     devices: str | None,
     policy: str | None,
@@ -103,17 +119,18 @@ def cg(
 ) -> None:
     """Solve A x = b by conjugate gradients with a sparse, hermitian, positive definite A.
 
-    A is a Matrix Market file, or an .npz file written by SciPy; b and x are .npy files. If the
-    tolerance isn't met, the last x is written, and the exit status is 1.
+    A is a Matrix Market file, an .npz file written by SciPy, or a folder with the arrays of CSR in
+    indptr.npy, indices.npy and data.npy, which are mapped; b and x are .npy files. If the tolerance
+    isn't met, the last x is written, and the exit status is 1.
     """
-    outputs = {"--output": output, "--trace": trace}
+    outputs = {"--output": output, "--trace": trace, "--spill": spill}
     need_names(outputs)
     need_apart({"A": a, "B": b, "--near-null": near_null}, outputs)
     target_of(output)  # known before the work
     m = _preconditioner(precondition, degree, near_null)
     right = read(b)
     try:
-        matrix = as_csr(read_matrix(a))
+        matrix = as_rows(a)
     except InvalidArgument as error:
         raise type(error)(str(error) if str(a) in str(error) else f"{a}: {error}") from error
     if right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0]:
@@ -128,7 +145,16 @@ def cg(
     begin = time.perf_counter()
     with made as engine:
         mixed = None if precision == "double" else precision
-        solver = Solver(matrix, M=m, format=layout, precision=mixed, dtype=dtype, engine=engine)
+        solver = Solver(
+            matrix,
+            method,
+            m,
+            format=layout,
+            precision=mixed,
+            spill=spill,
+            dtype=dtype,
+            engine=engine,
+        )
         told: dict[str, Any] = _estimated(solver) if estimate else {}
         result = solver.solve(right, rtol=rtol, atol=atol, maxiter=maxiter)
         with writing(output, right.shape, dtype, False) as x:
@@ -201,7 +227,7 @@ def _tell(
     if told is None:
         click.echo(f"{output}: written in {_core.format_seconds(seconds)}")
         click.echo(
-            f"{result.reason} after {result.iterations} iterations, "
+            f"{result.reason} after {result.iterations} iterations of {result.method}, "
             f"|b - A x| = {np.max(result.residual):.3g}; set-up "
             f"{_core.format_seconds(result.setup_seconds)}, solve "
             f"{_core.format_seconds(result.seconds)}"
@@ -209,7 +235,8 @@ def _tell(
         click.echo(str(engine.counters()))
         return
     fields: dict[str, Any] = {"command": "cg", "output": str(output), "seconds": seconds}
-    fields |= {key: getattr(result, key) for key in ("reason", "info", "iterations", "precision")}
+    told_of = ("reason", "info", "iterations", "precision", "method", "replacements")
+    fields |= {key: getattr(result, key) for key in told_of}
     fields |= {key: np.asarray(getattr(result, key)).tolist() for key in ("residual", "tolerance")}
     fields |= {"setup_seconds": result.setup_seconds, "solve_seconds": result.seconds}
     fields["overlap_reached"] = result.overlap

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..arguments import either
 from ..beside import target_of
 from ..engine import Engine
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, InvalidType
 from ..foreign import DeviceArray, Kind, kind_of, share_memory
 from .arrays import (
     Array,
@@ -302,7 +303,7 @@ def cho_factor(
     TooLarge
         If neither the devices nor the host's buffers can hold the factor.
     """
-    matrix = square(a)
+    matrix, lower = square(a), either("lower", lower)
     _check(matrix, check_finite, check_symmetric)
     kind = kind_of(a)
     with start(
@@ -340,7 +341,7 @@ def factorize(
     core = _core.cho_factor(
         call.core,
         described,
-        bool(lower),
+        lower,
         memory is not None,
         call.options(matrix, part=part),
     )
@@ -394,7 +395,13 @@ def cho_solve(
     right = as_input(b, "b")
     if isinstance(c_and_lower, Factor):
         return _solve(c_and_lower, right, b, overwrite_b, check_finite, progress)
-    c, lower = c_and_lower
+    try:
+        c, lower = c_and_lower
+    except (TypeError, ValueError):
+        raise InvalidType(
+            f"c_and_lower is {type(c_and_lower).__name__}; expected a Factor, or (c, lower)"
+        ) from None
+    lower = either("lower", lower)
     given = as_input(c, "c")
     if isinstance(given, Source):
         given = given[:, :]
@@ -408,7 +415,7 @@ def cho_solve(
         kind = kind_of(b) or Kind()
         return kind.give(kind.make(right.shape, dtype))
     with start("cho_solve", engine, devices, tile, progress, reproducible=reproducible) as call:
-        core = _core.factor_from(call.core, call.matrix(factor), bool(lower), call.options(factor))
+        core = _core.factor_from(call.core, call.matrix(factor), lower, call.options(factor))
         held = Factor(call.engine, core)
         overwrite_b = overwrite_b and not share_memory(right, factor)
         return _solve(held, right, b, overwrite_b, check_finite, progress)

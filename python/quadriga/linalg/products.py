@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..arguments import either
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType
 from ..foreign import DeviceArray, Kind
@@ -300,7 +301,7 @@ def _rank_k(
     overwrite_c: bool,
     where: tuple[int | None, bool | None, Engine | None, Devices, Progress],
 ) -> Any:
-    given = as_input(a, "a")
+    given, lower = as_input(a, "a"), either("lower", lower)
     if given.ndim != 2:
         raise InvalidArgument(f"{name}: a has {given.ndim} dimensions; expected 2")
     kept: Input = given if c is None else as_input(c, "c")
@@ -322,10 +323,10 @@ def _rank_k(
         factor = beta if c is not None else 0
         if name == "syrk":
             _core.syrk(call.core, complex(alpha), *arguments, complex(factor), call.matrix(target),
-                       bool(lower), options)  # fmt: skip
+                       lower, options)  # fmt: skip
         else:
             _core.herk(call.core, complex(alpha).real, *arguments, complex(factor).real,
-                       call.matrix(target), bool(lower), options)  # fmt: skip
+                       call.matrix(target), lower, options)  # fmt: skip
     return kind.give(target)
 
 

@@ -122,7 +122,7 @@ def _order(tile: Any) -> int:
             f"tile is {tile!r}; expected a whole number of at least 1, or None"
         ) from None
     if not 1 <= order < 1 << 63:
-        raise InvalidArgument(f"tile {order}: expected a whole number of at least 1, or None")
+        raise InvalidArgument(f"tile {order}: expected a whole number from 1 to 2**63 - 1, or None")
     return order
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..arguments import either
 from ..engine import Engine
 from ..errors import InvalidArgument, SingularMatrix, Unavailable
 from ..foreign import DeviceArray, Kind, kind_of, share_memory
@@ -102,7 +103,7 @@ def cholesky(
     array([[2., 1.],
            [0., 2.]])
     """
-    matrix = square(a)
+    matrix, lower = square(a), either("lower", lower)
     refuse_infinite(matrix, check_finite)
     refuse_asymmetric(matrix, check_symmetric)
     dtype = lapack_type(matrix)
@@ -120,7 +121,7 @@ def cholesky(
                 call.core,
                 call.matrix(source),
                 call.matrix(target),
-                bool(lower),
+                lower,
                 call.options(source, target),
             )
     return kind.give(target) if out is None else out
@@ -206,7 +207,7 @@ def solve(
     """
     _check_structure(assume_a)
     matrix, right = as_input(a, "a"), as_input(b, "b")
-    kind = kind_of(b) or Kind()
+    kind, lower = kind_of(b) or Kind(), either("lower", lower)
     if isinstance(matrix, np.ndarray):
         matrix = np.atleast_2d(matrix)
     refuse_infinite(matrix, check_finite)
@@ -316,6 +317,7 @@ def solve_triangular(
     array([1., 2.])
     """
     matrix, right = as_input(a, "a"), as_input(b, "b")
+    lower, unit_diagonal = either("lower", lower), either("unit_diagonal", unit_diagonal)
     refuse_infinite(matrix, check_finite)
     refuse_infinite(right, check_finite)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -338,9 +340,9 @@ def solve_triangular(
         _core.solve_triangular(
             call.core,
             call.matrix(triangle),
-            bool(lower),
+            lower,
             op,
-            bool(unit_diagonal),
+            unit_diagonal,
             call.matrix(x),
             call.options(triangle, x),
         )

@@ -10,14 +10,14 @@ import time
 import warnings
 import weakref
 from collections.abc import Iterable, Sequence
+from math import prod
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from .. import mapped
 from .._core import MessageCommunicator, MessageStatus
 from ..arguments import whole
+from ..errors import InvalidType
 from . import parts
 from .arrays import empty, empty_like, shape_of
 from .exchanges import PartsExchange
@@ -25,7 +25,7 @@ from .layout import Layout
 from .plan import ExchangePlan, Message, plan_of
 from .prediction import PredictedPath
 from .request import Request, limit_of
-from .started import StartedCollectives
+from .started_parts import StartedExchanges
 
 if TYPE_CHECKING:
     from ..engine import Engine
@@ -42,7 +42,7 @@ _log = logging.getLogger("quadriga")
 _worlds: weakref.WeakSet[Communicator] = weakref.WeakSet()
 
 
-class Communicator(PartsExchange, StartedCollectives):
+class Communicator(PartsExchange, StartedExchanges):
     """Ranks that exchange messages; made by `join`, `world` or `Split`.
 
     Arrays may be any NumPy arrays and views, also strided ones, what has the buffer protocol, and
@@ -174,7 +174,7 @@ class Communicator(PartsExchange, StartedCollectives):
 
     def barrier(self, *, deadline: float | None = None) -> None:
         """Wait until all ranks have come here."""
-        self.core.barrier(self._limit(deadline))
+        self._collective("barrier", None, None, deadline)
 
     def bcast(
         self,
@@ -185,8 +185,7 @@ class Communicator(PartsExchange, StartedCollectives):
         deadline: float | None = None,
     ) -> Array:
         """Copy the root's array to all ranks; returns the array."""
-        self.core.bcast(array, root, layout, self._limit(deadline))
-        mapped.check()
+        self._collective("bcast", None, array, deadline, root, layout=layout)
         return array
 
     def reduce(
@@ -202,14 +201,14 @@ class Communicator(PartsExchange, StartedCollectives):
         """Combine the arrays of all ranks on the root, which gets the result, a new one by default.
 
         `op` is MPI's: sum, prod, min, max, land, lor, lxor, band, bor, bxor. The order in which
-        elements are combined depends on the number of ranks, the root and the size; with
-        `reproducible` neither on the size nor on where ranks are.
+        elements are combined depends on the number of ranks, the root, the size and whether the
+        data are on devices; with `reproducible` on the number of ranks and the root alone.
         """
-        if self.rank == root and recvarray is None:
-            recvarray = empty_like(sendarray)
-        self.core.reduce(sendarray, recvarray, op, root, reproducible, self._limit(deadline))
-        mapped.check()
-        return recvarray
+        kind, into = "reduce", recvarray
+        if into is None and parts.is_rank(root, self.rank):
+            into = self._prepared(kind, lambda: empty_like(sendarray), deadline)
+        self._collective(kind, sendarray, into, deadline, root, op, reproducible)
+        return into
 
     def allreduce(
         self,
@@ -224,11 +223,11 @@ class Communicator(PartsExchange, StartedCollectives):
 
         `reproducible` as of `reduce`.
         """
-        if recvarray is None:
-            recvarray = empty_like(sendarray)
-        self.core.allreduce(sendarray, recvarray, op, reproducible, self._limit(deadline))
-        mapped.check()
-        return recvarray
+        kind, into = "allreduce", recvarray
+        if into is None:
+            into = self._prepared(kind, lambda: empty_like(sendarray), deadline)
+        self._collective(kind, sendarray, into, deadline, -1, op, reproducible)
+        return into
 
     def gather(
         self,
@@ -239,11 +238,11 @@ class Communicator(PartsExchange, StartedCollectives):
         deadline: float | None = None,
     ) -> Array | None:
         """Put the ranks' arrays one after the other on the root: shape (size, ...) by default."""
-        if self.rank == root and recvarray is None:
-            recvarray = self._parts(sendarray)
-        self.core.gather(sendarray, recvarray, root, self._limit(deadline))
-        mapped.check()
-        return recvarray
+        kind, into = "gather", recvarray
+        if into is None and parts.is_rank(root, self.rank):
+            into = self._prepared(kind, lambda: self._parts(sendarray), deadline)
+        self._collective(kind, sendarray, into, deadline, root)
+        return into
 
     def allgather(
         self,
@@ -253,11 +252,11 @@ class Communicator(PartsExchange, StartedCollectives):
         deadline: float | None = None,
     ) -> Array:
         """Put the ranks' arrays one after the other on all ranks."""
-        if recvarray is None:
-            recvarray = self._parts(sendarray)
-        self.core.allgather(sendarray, recvarray, self._limit(deadline))
-        mapped.check()
-        return recvarray
+        kind, into = "allgather", recvarray
+        if into is None:
+            into = self._prepared(kind, lambda: self._parts(sendarray), deadline)
+        self._collective(kind, sendarray, into, deadline)
+        return into
 
     def scatter(
         self,
@@ -268,10 +267,8 @@ class Communicator(PartsExchange, StartedCollectives):
         deadline: float | None = None,
     ) -> Array:
         """Give each rank its part of the root's array, in order."""
-        self.core.scatter(
-            sendarray if self.rank == root else None, recvarray, root, self._limit(deadline)
-        )
-        mapped.check()
+        sent = sendarray if parts.is_rank(root, self.rank) else None
+        self._collective("scatter", sent, recvarray, deadline, root)
         return recvarray
 
     def alltoall(
@@ -282,11 +279,11 @@ class Communicator(PartsExchange, StartedCollectives):
         deadline: float | None = None,
     ) -> Array:
         """Give each rank a part of this array, and get one from each, in order."""
-        if recvarray is None:
-            recvarray = empty_like(sendarray)
-        self.core.alltoall(sendarray, recvarray, self._limit(deadline))
-        mapped.check()
-        return recvarray
+        kind, into = "alltoall", recvarray
+        if into is None:
+            into = self._prepared(kind, lambda: empty_like(sendarray), deadline)
+        self._collective(kind, sendarray, into, deadline)
+        return into
 
     def reduce_scatter(
         self,
@@ -304,19 +301,16 @@ class Communicator(PartsExchange, StartedCollectives):
         """
 
         def make() -> tuple[Array, list[int]]:
+            sizes = parts.elements_of(sendarray, counts, self.size)
+            if recvarray is not None:
+                return recvarray, sizes
             shape = shape_of(sendarray)
-            rows = parts.blocks(sendarray, range(self.size)) if counts is None else []
-            sizes = (
-                [len(rows[0][1])] * self.size if counts is None else parts.numbers("counts", counts)
-            )
-            own = sizes[self.rank] if self.rank < len(sizes) else 0
-            made = empty(sendarray, (own, *shape[1:])) if recvarray is None else recvarray
-            width = int(np.prod(shape[1:]))
-            return made, [size * width for size in sizes]
+            own = sizes[self.rank] // max(1, prod(shape[1:])) if self.rank < len(sizes) else 0
+            return empty(sendarray, (own, *shape[1:])), sizes
 
-        into, elements = self._prepared("reduce_scatter", make, deadline)
-        self.core.reduce_scatter(sendarray, into, elements, op, reproducible, self._limit(deadline))
-        mapped.check()
+        kind = "reduce_scatter"
+        into, elements = self._prepared(kind, make, deadline)
+        self._collective(kind, sendarray, into, deadline, -1, op, reproducible, counts=elements)
         return into
 
     def force(self, algorithm: str | None = None, segment: int = 0) -> None:
@@ -325,6 +319,8 @@ class Communicator(PartsExchange, StartedCollectives):
         `algorithm` is linear, chain, binary, binomial or split_binary, `segment` in bytes; without
         them, a cost model chooses.
         """
+        if algorithm is not None and not isinstance(algorithm, str):
+            raise InvalidType(f"algorithm is {algorithm!r}; expected a name, or None")
         self.core.force(algorithm, whole("segment", segment, 0, 2**62))
 
     def Split(
@@ -437,6 +433,24 @@ class Communicator(PartsExchange, StartedCollectives):
     def _limit(self, deadline: float | None = None) -> float:
         """The seconds of a call, or else the communicator's; to the core, less than 0 is no end."""
         return limit_of(self.deadline if deadline is None else deadline)
+
+    def _collective(
+        self,
+        kind: str,
+        sent: Array | None,
+        received: Array | None,
+        deadline: float | None,
+        root: int = -1,
+        op: str = "sum",
+        reproducible: bool = False,
+        layout: Layout | None = None,
+        counts: Sequence[int] = (),
+    ) -> None:
+        limit = self._prepared(kind, lambda: self._limit(deadline), None)
+        self.core.collective(
+            kind, sent, received, layout, root, op, reproducible, list(counts), limit
+        )
+        mapped.check()
 
     def _parts(self, array: Array) -> Array:
         return empty(array, (self.size, *shape_of(array)))

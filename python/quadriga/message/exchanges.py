@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from .. import mapped
 from .._core import MessageCommunicator
+from ..errors import InvalidArgument
 from . import parts
 from .arrays import empty, empty_like, shape_of
 from .layout import Layout
@@ -49,17 +50,17 @@ class PartsExchange:
         """
 
         def make() -> tuple[Any, list[parts.Part]]:
-            if self.rank != root:
+            if not parts.is_rank(root, self.rank):
                 return None, []
             into = recvarray
             if into is None and counts is not None:
+                sizes = parts.numbers("counts", counts)
+                begins = None if displs is None else parts.numbers("displs", displs)
                 rows = (
-                    sum(counts)
-                    if displs is None
-                    else max(map(sum, zip(counts, displs, strict=True)))
+                    sum(sizes) if begins is None else max(map(sum, zip(sizes, begins, strict=True)))
                 )
                 into = empty(sendarray, (rows, *shape_of(sendarray)[1:]), zeros=True)
-            return into, parts.given(parts.divided(into, counts, displs, self.size), None)
+            return into, parts.of_ranks(into, counts, displs, self.size)
 
         into, arriving = self._prepared("gatherv", make, deadline)
         self._exchange("gatherv", root, [(root, sendarray, None)], arriving, deadline)
@@ -78,9 +79,9 @@ class PartsExchange:
         """Give each rank its rows of the root's array, or its array of a list; see `gatherv`."""
 
         def make() -> list[parts.Part]:
-            if self.rank != root:
+            if not parts.is_rank(root, self.rank):
                 return []
-            return parts.given(parts.divided(sendarray, counts, displs, self.size), None)
+            return parts.of_ranks(sendarray, counts, displs, self.size)
 
         leaving = self._prepared("scatterv", make, deadline)
         self._exchange("scatterv", root, leaving, [(root, recvarray, None)], deadline)
@@ -100,12 +101,12 @@ class PartsExchange:
         def make() -> tuple[Any, list[parts.Part]]:
             into = recvarray
             if into is None and counts is not None and displs is None:
-                into = empty(sendarray, (sum(counts), *shape_of(sendarray)[1:]))
-            return into, parts.given(parts.divided(into, counts, displs, self.size), None)
+                rows = sum(parts.numbers("counts", counts))
+                into = empty(sendarray, (rows, *shape_of(sendarray)[1:]))
+            return into, parts.of_ranks(into, counts, displs, self.size)
 
         into, arriving = self._prepared("allgatherv", make, deadline)
-        self.core.allgatherv(sendarray, arriving, self._limit(deadline))
-        mapped.check()
+        self._exchange("allgatherv", -1, [(0, sendarray, None)], arriving, deadline)
         return into
 
     def alltoallv(
@@ -122,9 +123,8 @@ class PartsExchange:
         """Give rank i sendcounts[i] rows of this array, and get recvcounts[i] from it."""
 
         def make() -> tuple[list[parts.Part], list[parts.Part]]:
-            leaving = parts.divided(sendarray, sendcounts, senddispls, self.size)
-            arriving = parts.divided(recvarray, recvcounts, recvdispls, self.size)
-            return parts.given(leaving, None), parts.given(arriving, None)
+            leaving = parts.of_ranks(sendarray, sendcounts, senddispls, self.size)
+            return leaving, parts.of_ranks(recvarray, recvcounts, recvdispls, self.size)
 
         leaving, arriving = self._prepared("alltoallv", make, deadline)
         self._exchange("alltoallv", -1, leaving, arriving, deadline)
@@ -142,9 +142,8 @@ class PartsExchange:
         """Give rank i the i-th array, of any type and strides, and get one from it; or None."""
 
         def make() -> tuple[list[parts.Part], list[parts.Part]]:
-            leaving = parts.divided(sendarrays, None, None, self.size)
-            arriving = parts.divided(recvarrays, None, None, self.size)
-            return parts.given(leaving, sendlayouts), parts.given(arriving, recvlayouts)
+            leaving = parts.of_ranks(sendarrays, None, None, self.size, sendlayouts)
+            return leaving, parts.of_ranks(recvarrays, None, None, self.size, recvlayouts)
 
         leaving, arriving = self._prepared("alltoallw", make, deadline)
         self._exchange("alltoallw", -1, leaving, arriving, deadline)
@@ -167,8 +166,8 @@ class PartsExchange:
 
         def make() -> tuple[Array, list[parts.Part], list[parts.Part]]:
             into = empty_like(sendarray) if recvarray is None else recvarray
-            froms = destinations if sources is None else sources
-            return into, parts.blocks(sendarray, destinations), parts.blocks(into, froms)
+            to, froms = parts.neighbors(destinations, sources)
+            return into, parts.blocks(sendarray, to), parts.blocks(into, froms)
 
         into, leaving, arriving = self._prepared("neighbor_alltoall", make, deadline)
         self._exchange("neighbor_alltoall", -1, leaving, arriving, deadline)
@@ -178,12 +177,19 @@ class PartsExchange:
         """The seconds of a call; negative: no end."""
         raise NotImplementedError
 
+    def _limit_or_own(self, deadline: float | None) -> float:
+        """The seconds of a call, whose deadline may be what is wrong with it."""
+        try:
+            return self._limit(deadline)
+        except InvalidArgument:
+            return self._limit()
+
     def _prepared(self, kind: str, make: Callable[[], Made], deadline: float | None) -> Made:
         """What a collective needs; a rank that can't make it tells the others."""
         try:
             return make()
         except Exception as error:
-            self.core.refuse(kind, str(error), self._limit(deadline))
+            self.core.refuse(kind, str(error), self._limit_or_own(deadline))
             raise
 
     def _exchange(
@@ -194,5 +200,6 @@ class PartsExchange:
         arriving: list[parts.Part],
         deadline: float | None,
     ) -> None:
-        self.core.exchange(kind, root, leaving, arriving, self._limit(deadline))
+        limit = self._prepared(kind, lambda: self._limit(deadline), None)
+        self.core.exchange(kind, root, leaving, arriving, limit)
         mapped.check()

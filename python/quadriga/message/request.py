@@ -5,16 +5,23 @@
 from __future__ import annotations
 
 import time
+from math import isnan
 
 from .. import mapped
 from .._core import MessageRequest, MessageStatus
+from ..errors import InvalidArgument, InvalidType
 
 
 def limit_of(seconds: float | None) -> float:
     """What the core takes: a deadline that has passed already isn't one that never comes."""
     if seconds is None:
         return -1.0
-    limit = float(seconds)
+    try:
+        limit = float(seconds)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidType(f"deadline is {seconds!r}; expected seconds, or None") from None
+    if isnan(limit):
+        raise InvalidArgument("deadline is nan, which isn't a number; expected seconds, or None")
     return 0.0 if limit < 0 else limit
 
 

@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from .._core import MessageCommunicator
+from . import parts
 from .layout import Layout
 from .request import Request
 
 Array = Any
+Made = TypeVar("Made")
 
 
 class StartedCollectives:
@@ -73,12 +76,26 @@ class StartedCollectives:
 
     def iscatter(self, sendarray: Array | None, recvarray: Array, root: int = 0) -> Request:
         """Start to give each rank its part of the root's array, in order."""
-        given = sendarray if self.core.rank == root else None
+        given = sendarray if parts.is_rank(root, self.core.rank) else None
         return self._started("scatter", given, recvarray, root)
 
     def ialltoall(self, sendarray: Array, recvarray: Array) -> Request:
         """Start to give each rank a part of this array, and to get one from each, in order."""
         return self._started("alltoall", sendarray, recvarray)
+
+    def ireduce_scatter(
+        self,
+        sendarray: Array,
+        recvarray: Array,
+        counts: Sequence[int] | None = None,
+        op: str = "sum",
+        *,
+        reproducible: bool = False,
+    ) -> Request:
+        """Start to combine the arrays of all ranks; rank i gets counts[i] rows, or all as many."""
+        kind = "reduce_scatter"
+        sizes = self._made(kind, lambda: parts.elements_of(sendarray, counts, self.core.size))
+        return self._started(kind, sendarray, recvarray, -1, op, reproducible, counts=sizes)
 
     def _limit(self, deadline: float | None = None) -> float:
         """The seconds of a call; negative: no end."""
@@ -93,6 +110,15 @@ class StartedCollectives:
         op: str = "sum",
         reproducible: bool = False,
         layout: Layout | None = None,
+        counts: Sequence[int] = (),
     ) -> Request:
-        core = self.core.start(kind, sent, received, layout, root, op, reproducible)
+        core = self.core.start(kind, sent, received, layout, root, op, reproducible, list(counts))
         return Request(core, self._limit())
+
+    def _made(self, kind: str, make: Callable[[], Made]) -> Made:
+        """What a collective needs; a rank that can't make it tells the others."""
+        try:
+            return make()
+        except Exception as error:
+            self.core.refuse_started(kind, str(error))
+            raise

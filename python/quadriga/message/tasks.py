@@ -105,9 +105,11 @@ class MessageRecord(Record):
         text = f"task {self.id} '{self.codelet.name}' was cancelled"
         withdrawn = Cancelled(text)
         withdrawn.asked = True
+        named = None
         if self.failures is not None:
             self.failures.note(self.number, withdrawn)
-        if not self.message.refuse(self.number, text):
+            named = self.failures.named
+        if not self.message.refuse(self.number, text, named):
             return False
         self.withdrawn = withdrawn
         self.settle(withdrawn)

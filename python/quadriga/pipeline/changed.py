@@ -34,7 +34,7 @@ class ChangedFields:
             if other is None or lent is None or (other is chunk and field == name):
                 continue
             left.append(each)
-            if span.start < theirs.stop and theirs.start < span.stop and _meet(array, lent):
+            if span.start < theirs.stop and theirs.start < span.stop and meet(array, lent):
                 raise InvalidArgument(
                     f"field {name!r} of chunk {chunk.label} shares memory with field {field!r} of "
                     f"chunk {other.label}, and a kernel changes them; expected an array of its own "
@@ -44,7 +44,8 @@ class ChangedFields:
         self._fields = left
 
 
-def _meet(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+def meet(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays have memory in common, or it takes too long to tell."""
     try:
         return np.shares_memory(array, other, max_work=_MOST_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

@@ -24,6 +24,7 @@ from ..record import Record
 from . import returned
 from .changed import ChangedFields
 from .chunk import Chunk, Seconds, Shape, Through, label_of
+from .lent import explain, lending
 from .reduction import Reduction, part_of
 from .returned import Returned
 
@@ -114,10 +115,12 @@ class Front:
         has_cuda: bool,
         seconds: Seconds | None = None,
         buffers: _core.HostBuffers | None = None,
+        reuses: bool | None = None,
     ) -> None:
         self._buffers = buffers
         self._seconds = seconds
         self._source: Iterator[Any] | None = source
+        self._lent = lending(source, reuses, buffers)
         self._stages = stages
         self._has_cuda = has_cuda
         self._used = {use.name for stage in stages for use in stage.uses}
@@ -125,7 +128,8 @@ class Front:
         self._changed = {use.name for stage in stages for use in stage.uses if use.access != "read"}
         given = [use for stage in stages for use in stage.uses if use.shape is None]
         self._updated = {use.name for use in given if use.access != "read"}
-        self._changed_fields = ChangedFields()
+        # Without buffers nothing runs: an estimate may count one chunk many times.
+        self._changed_fields = ChangedFields() if buffers is not None else None
         self._places = {
             use.name: Place(None, layout_of(use.constant), mapped.watch(use.constant), _NOWHERE)  # type: ignore[arg-type]
             for stage in stages
@@ -173,6 +177,8 @@ class Front:
         if isinstance(given, Through):
             given, names = given.chunk, given.stages
         chunk = Chunk(number, given, parts)
+        if self._lent is not None and not parts:
+            self._lent.lend(chunk)
         for each in chunk.values():
             mapped.watch(each)  # host stages read also what no kernel uses
         for stage in self._stages:
@@ -191,6 +197,8 @@ class Front:
         if self._source is None:
             return None
         try:
+            if self._lent is not None:
+                self._lent.asked()
             with from_buffers(self._buffers):
                 given = next(self._source)
             return self.shown(number, given)
@@ -198,6 +206,7 @@ class Front:
             self.close()
             return None
         except BaseException as error:
+            explain(error)
             self.source_error = error
             raise
 
@@ -368,6 +377,8 @@ class Front:
         source, self._source = self._source, None
         if inspect.isgenerator(source) and not source.gi_running:
             source.close()
+        if self._lent is not None:
+            self._lent.give_back()
 
     def end(self) -> dict[str, BaseException]:
         """What was raised, by label or as "source"; the garbage collector can't see it in here."""
@@ -386,7 +397,7 @@ class Front:
                 raise InvalidArgument(
                     f"field {name!r} of chunk {chunk.label} is read-only, and a kernel changes it"
                 )
-            if name in self._updated:
+            if name in self._updated and self._changed_fields is not None:
                 self._changed_fields.add(chunk, name, array)
             fields.append(_tuple_of(name, _place_of(chunk, name, array)))
         return fields

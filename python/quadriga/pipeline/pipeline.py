@@ -296,7 +296,12 @@ class Pipeline(Stages):
         memory: Any = self._options["host_memory"]
         buffers = _core.HostBuffers(self.engine.core, memory)
         self._front = Front(
-            iter(self._source), self._stages, has_cuda, self._source_seconds, buffers
+            iter(self._source),
+            self._stages,
+            has_cuda,
+            self._source_seconds,
+            buffers,
+            self._reuses,
         )
         options: dict[str, Any] = self._options | {"takes": self._source_seconds is not None}
         if self._rows is not None and self._rows.chunk == 0:

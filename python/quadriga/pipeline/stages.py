@@ -27,10 +27,13 @@ class Stages:
         self._stages: list[Stage] = []
         self._source: Iterable[Any] | None = None
         self._rows: Rows | None = None  # the source, if it is an array
+        self._reuses: bool | None = None  # whether the source fills memory again
         self._source_seconds: Seconds | None = None
         self._flow: _core.Flow | None = None
 
-    def source(self, chunks: Iterable[Any], rows: int | None = None) -> Self:
+    def source(
+        self, chunks: Iterable[Any], rows: int | None = None, *, reuses: bool | None = None
+    ) -> Self:
         """Set where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
 
         Or an array, or a dict of arrays with equal numbers of rows: each chunk is `rows` of them,
@@ -38,17 +41,30 @@ class Stages:
         copies, launches and the time in which the first and the last chunk are alone; `stats` has
         the number.
 
-        One thread at a time calls the source, when there is room. Nobody may change what it yields
-        until the chunk has ended; values that aren't arrays stay on the host. To send a chunk
-        through some of the stages only, yield ``quadriga.pipeline.Through(chunk, stages)``.
+        One thread at a time calls the source, when there is room. Values that aren't arrays stay
+        on the host. To send a chunk through some of the stages only, yield
+        ``quadriga.pipeline.Through(chunk, stages)``.
+
+        Nobody may change what it yields until the chunk has ended: arrays that a generator or
+        another iterator yields are read-only to it until it ends or their chunk has gone, and
+        stages get writeable views. A source that fills one buffer again and again states
+        ``reuses=True``: arrays are copied before it is asked for the next chunk. Where it doesn't,
+        the run ends with an `InvalidArgument` if it yields memory again, while a chunk has it, that
+        it could write to meanwhile (part of a larger array, a bytearray), or an array whose content
+        has changed: views made before the first yield can still write it. Of arrays of 256
+        elements or more a sample of at least 128 is compared, which a change of few may escape.
+        ``reuses=False`` says that it only reads such memory; nothing is compared.
         """
         if self._source is not None:
             raise InvalidArgument("the pipeline has a source already")
         if rows is not None:
             rows = whole("rows", rows, 1, given.MOST)
+        if reuses not in (None, True, False):
+            raise InvalidArgument(f"reuses is {reuses!r}; expected True, False or None")
         self._rows = rows_of(chunks, rows)
         if self._rows is not None:
             chunks = self._rows
+        self._reuses = False if self._rows is not None and reuses is None else reuses
         if not isinstance(chunks, Iterable):
             raise InvalidType(f"a source is an iterable of chunks, got {type(chunks).__name__}")
         self._source = chunks
@@ -233,7 +249,8 @@ class Stages:
         function : callable
             Called with a chunk, in the order of the source; returns or yields chunks as a source
             does. It is asked for the next one while there is room, so a chunk may become any
-            number of others.
+            number of others. Their arrays are neither compared nor copied, whatever `reuses` the
+            source has: each needs memory of its own until it has gone.
         memory : int or str, optional
             Maximum bytes of its chunks in progress. Default: an equal share of half of
             `host_memory`.

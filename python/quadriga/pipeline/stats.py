@@ -171,7 +171,7 @@ class PipelineEstimate:
         What sets it.
     without_limit, one_device_more : float
         The bound if the limit were twice as fast; the bound with one more device like the last, on
-        its own links.
+        links of its own but for those that all devices share.
     shares : tuple of float
         Fraction of the work, by device.
     """

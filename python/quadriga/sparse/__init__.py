@@ -3,8 +3,9 @@
 """Sparse linear systems on all devices, including matrices bigger than any device's memory.
 
 Signatures, defaults and results are those of `scipy.sparse.linalg`. Matrices are SciPy's sparse
-arrays and matrices of any format, CuPy's, sparse tensors of PyTorch, NumPy's arrays, and paths of
-Matrix Market files. Types are float32, float64, complex64 and complex128; bool and integers become
+arrays and matrices of any format, CuPy's, sparse tensors of PyTorch, NumPy's arrays, paths of
+Matrix Market files and of folders with ``indptr.npy``, ``indices.npy`` and ``data.npy``, and
+`RowBlocks`. Types are float32, float64, complex64 and complex128; bool and integers become
 float64. Each function also takes:
 
 engine : Engine, optional
@@ -27,12 +28,17 @@ True
 """
 
 from .functions import bicgstab, cg, gmres, minres
-from .grids import poisson
+from .grids import poisson, poisson_rows
 from .preconditioners import Aggregation
 from .result import Result
+from .row_blocks import RowBlocks
 from .solver import Solver
+from .vectors import Matrix, Scalar, Vector, dot, norm
 
-__all__ = ["Aggregation", "Result", "Solver", "bicgstab", "cg", "gmres", "minres", "poisson"]
+__all__ = [
+    "Aggregation", "Matrix", "Result", "RowBlocks", "Scalar", "Solver", "Vector", "bicgstab", "cg",
+    "dot", "gmres", "minres", "norm", "poisson", "poisson_rows",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -3,14 +3,16 @@
 # products are computed together.
 """One product for all columns of iterations that know of one column each.
 
-Each column is a thread. One that needs a product waits until all others need one too or have ended;
-the last to come computes it for all that wait.
+A thread runs the iteration of a column, then that of the next column that nobody has begun, so that
+there are never more than `_MOST_THREADS`. One that needs a product waits until all others need one
+too or have ended; the last to come computes it for all that wait.
 
 Invariants
 ----------
 1. `_changed` guards all members.
 2. A product is computed only while every thread that hasn't ended waits for it.
-3. After a failure nobody waits: products raise `_Ended`, and the failure is raised by `run`.
+3. After a failure nobody waits: products raise `_Ended`, no column is begun, and the failure is
+   raised by `run`.
 """
 
 from __future__ import annotations
@@ -25,30 +27,35 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
+#: As many columns as share a product at most: the matrix's share of what one reads is small then.
+_MOST_THREADS = 32
+
+
 class _Ended(BaseException):
     """Another column failed."""
 
 
 class Columns:
-    """So many columns, and the product of a matrix of shape (n, k) for those that wait."""
+    """Columns, and the product of a matrix of shape (n, k) for those that wait."""
 
-    def __init__(self, count: int, product: Callable[[Array], Array]) -> None:
+    def __init__(self, product: Callable[[Array], Array]) -> None:
         self._product = product
         self._changed = threading.Condition()
-        self._running = count
-        self._count = count
+        self._running = 0
+        self._begun = 0
         self._wanted: dict[int, Array] = {}
         self._found: dict[int, Array] = {}
         self._failure: BaseException | None = None
         self._guests = threading.Lock()
 
-    def run(self, work: Callable[[int], Any]) -> list[Any]:
-        """What `work(column)` returns, for all columns; the first failure of one is raised."""
-        results: list[Any] = [None] * self._count
+    def run(self, count: int, work: Callable[[int], Any]) -> list[Any]:
+        """What `work(column)` returns, for so many; the first failure of one is raised."""
+        results: list[Any] = [None] * count
 
-        def run_column(column: int) -> None:
+        def run_columns() -> None:
             try:
-                results[column] = work(column)
+                while (column := self._next(count)) is not None:
+                    results[column] = work(column)
             except _Ended:
                 pass
             except BaseException as error:
@@ -57,9 +64,10 @@ class Columns:
                 self._running -= 1
                 self._multiply_if_all_wait()
 
+        self._running, self._begun = min(count, _MOST_THREADS), 0
         threads = [
-            threading.Thread(target=run_column, args=(column,), name=f"column {column}")
-            for column in range(self._count)
+            threading.Thread(target=run_columns, name=f"columns {each}")
+            for each in range(self._running)
         ]
         try:
             for thread in threads:
@@ -72,6 +80,15 @@ class Columns:
         if self._failure is not None:
             raise self._failure
         return results
+
+    def _next(self, count: int) -> int | None:
+        """A column that nobody has begun; None: there is none, or one failed."""
+        with self._changed:
+            column = self._begun
+            if column >= count or self._failure is not None:
+                return None
+            self._begun += 1
+            return column
 
     def multiply(self, column: int, vector: Array) -> Array:
         """The product with a column's vector, by the thread of that column."""

@@ -15,6 +15,7 @@ from .. import _core
 from ..engine import Engine
 from .matrices import Csr
 from .preconditioners import Preconditioner
+from .row_blocks import RowBlocks, readable
 
 Array = npt.NDArray[Any]
 Watch = Callable[[Array], object] | None
@@ -32,6 +33,9 @@ class Storage:
     exchange: int = 0
     route: int = 0
     overlap: bool | None = None
+    #: A file that holds the parts; empty: they are in memory.
+    spill: str = ""
+    method: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,27 +48,36 @@ class End:
     limit: int
 
 
+def core_options(storage: Storage, diagonal: int) -> _core.SolverOptions:
+    """As the extension takes them, but for the levels of M; with the address of its diagonal."""
+    m = storage.precondition
+    options = _core.SolverOptions(
+        storage.layout, m.number, diagonal, m.inverse_rows, storage.parts, storage.recorded,
+        storage.exchange, storage.route, storage.overlap, m.degree,
+    )  # fmt: skip
+    options.set_method(storage.method)
+    if storage.spill:
+        options.set_spill(storage.spill)
+    return options
+
+
 class Distributed:
     """Parts of a matrix on the devices of an engine."""
 
     def __init__(
-        self, engine: Engine, matrix: Csr, diagonal: Array | None, storage: Storage
+        self, engine: Engine, matrix: Csr | RowBlocks, diagonal: Array | None, storage: Storage
     ) -> None:
         address = 0 if diagonal is None else diagonal.ctypes.data
-        m = storage.precondition
-        options = _core.SolverOptions(
-            storage.layout, m.number, address, m.inverse_rows, storage.parts, storage.recorded,
-            storage.exchange, storage.route, storage.overlap, m.degree,
-        )  # fmt: skip
-        used = m.set(options, matrix.dtype)
-        self._core = _core.SparseSolver(
-            engine.core, matrix.core(), options, (matrix, diagonal, used)
-        )  # fmt: skip
+        options = core_options(storage, address)
+        used = storage.precondition.set(options, matrix.dtype)
+        with readable(matrix) as rows:
+            self._core = _core.SparseSolver(engine.core, rows, options, (matrix, diagonal, used))
 
-    def update(self, matrix: Csr, diagonal: Array | None) -> None:
+    def update(self, matrix: Csr | RowBlocks, diagonal: Array | None) -> None:
         """Take new values at the same places; where these differ, nothing has changed."""
         address = 0 if diagonal is None else diagonal.ctypes.data
-        self._core.update(matrix.core(), address, (matrix, diagonal))
+        with readable(matrix) as rows:
+            self._core.update(rows, address, (matrix, diagonal))
 
     def plan(self) -> dict[str, Any]:
         """As `Solver.plan`."""
@@ -114,7 +127,7 @@ def finish(solve: _core.SparseSolve, x: Array, watch: Watch, progress: Progress)
 #: What a solve without right-hand sides finds.
 _NOTHING: dict[str, Any] = {
     "reason": "converged", "iterations": 0, "true_residuals": [], "tolerances": [],
-    "residuals": [], "conditions": [], "seconds": 0.0,
+    "residuals": [], "conditions": [], "seconds": 0.0, "method": "classic", "replacements": 0,
 }  # fmt: skip
 
 

@@ -14,9 +14,11 @@ from ..engine import Engine
 from ..errors import InvalidArgument
 from ..linalg.arrays import check_type
 from ..machine import Machine
-from .matrices import as_csr, common_type, is_matrix, on_host
+from .matrices import common_type, on_host
+from .on_device import is_on_device, solve_on_device
 from .operators import solve_by_scipy
 from .preconditioners import is_ours
+from .row_blocks import as_rows, has_rows
 from .solver import Solver
 
 Array = npt.NDArray[Any]
@@ -42,9 +44,10 @@ def cg(
 
     Parameters
     ----------
-    A : sparse array, matrix, array_like, path, LinearOperator or callable
+    A : sparse array, matrix, array_like, path, `RowBlocks`, LinearOperator or callable
         Hermitian and positive definite, of shape (n, n). An operator or a function of NumPy arrays
-        is called on the host.
+        is called on the host; if `b` is an array of CuPy or PyTorch on a GPU, with such arrays, and
+        then neither vectors nor x leave that GPU.
     b : array_like
         Of shape (n,), (n, 1) or (n, k) for k right-hand sides, which share each product.
     x0, rtol, atol, maxiter, callback, progress
@@ -53,7 +56,7 @@ def cg(
             hierarchy or LinearOperator, optional
         The preconditioner, which approximates the inverse of A, as of `Solver`. An operator is
         called on the host: vectors are copied there in each iteration, and devices compute only the
-        product.
+        product. Where A is called with arrays of a GPU so is M, or it is a diagonal there.
     precision : {None, "mixed"}
         As in `Solver`, if neither A nor M is an operator.
     engine, devices
@@ -62,7 +65,8 @@ def cg(
     Returns
     -------
     x : ndarray
-        Of shape (n,), or (n, k). The last iterate if the solve failed.
+        Of shape (n,), or (n, k). The last iterate if the solve failed. An array as `b` is where A
+        is an operator on arrays of a GPU.
     info : int
         0 only if ``norm(b - A @ x)``, recomputed, meets the tolerance; the number of iterations
         if it doesn't; -1 after a breakdown, which a `LinAlgWarning` describes.
@@ -80,16 +84,19 @@ def cg(
     >>> x.round(6), info
     (array([1.  , 0.5 , 0.25]), 0)
     """
-    right = _right_side(b)
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
     options["callback"] = callback
-    if not is_matrix(A) or not is_ours(M):
+    if is_on_device(b) and not has_rows(A):
+        _refuse_where(engine=engine, devices=devices, precision=precision)
+        return solve_on_device(A, b, x0, M, **options)
+    right = _right_side(b)
+    if not has_rows(A) or not is_ours(M):
         if precision is not None:
             raise InvalidArgument(
                 f"precision is {precision!r}, and A or M is an operator; expected None"
             )
         return solve_by_scipy("cg", A, right, x0, M, options, engine, devices)
-    matrix = as_csr(A, None)
+    matrix = as_rows(A)
     wanted = common_type(matrix.dtype, right.dtype)
     solver = Solver(matrix, M=M, precision=precision, dtype=wanted, engine=engine, devices=devices)
     result = solver.solve(right, _flat(x0), progress=progress, **options)
@@ -173,6 +180,16 @@ def minres(
     options: dict[str, Any] = {"rtol": rtol, "maxiter": maxiter, "callback": callback}
     options |= {"shift": shift, "show": show, "check": check}
     return solve_by_scipy("minres", A, _right_side(b), x0, M, options, engine, devices)
+
+
+def _refuse_where(**options: Any) -> None:
+    """An operator on arrays of a device runs where they are."""
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidArgument(
+                f"{name} is {value!r}, and A is called with arrays on the device of b; expected "
+                "None"
+            )
 
 
 def _flat(vector: Any) -> Any:

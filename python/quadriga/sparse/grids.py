@@ -16,7 +16,8 @@ from .. import _core
 from ..arguments import whole
 from ..errors import InvalidArgument, InvalidType
 from ..linalg.arrays import check_type, core_type
-from .matrices import need_scipy
+from .matrices import Csr, need_scipy
+from .row_blocks import RowBlocks
 
 _MANY = 2**40
 
@@ -53,10 +54,7 @@ def poisson(
     from scipy.sparse import csr_array
 
     box, stencil = _box(shape, points)
-    found = np.dtype(dtype)
-    check_type(found, "dtype")
-    if found.char not in "fdFD":
-        raise InvalidType(f"dtype is {found}; expected float32, float64, complex64 or complex128")
+    found = _type(dtype)
     rows = box[0] * box[1] * box[2]
     elements = _core.laplacian_elements(*box, stencil)
     offsets = np.empty(rows + 1, np.int64)
@@ -67,6 +65,48 @@ def poisson(
         (values, columns.astype(index, copy=False), offsets.astype(index, copy=False)),
         shape=(rows, rows),
     )
+
+
+def poisson_rows(
+    shape: int | Sequence[int], points: int | None = None, dtype: npt.DTypeLike = float
+) -> RowBlocks:
+    """The matrix of `poisson` as a source, whose rows are computed when they are needed.
+
+    Arguments are those of `poisson`. It needs no SciPy.
+
+    Examples
+    --------
+    >>> from quadriga import sparse
+    >>> rows = sparse.poisson_rows((100, 100, 100), 27)
+    >>> rows.shape
+    (1000000, 1000000)
+    >>> solver = sparse.Solver(sparse.poisson_rows((20, 20)), M="jacobi")
+    >>> solver.solve([1.0] * 400).reason
+    'converged'
+    """
+    box, stencil = _box(shape, points)
+    found = _type(dtype)
+    rows = box[0] * box[1] * box[2]
+
+    def read(first: int, last: int) -> Csr:
+        offsets = np.empty(last - first + 1, np.int64)
+        most = (last - first) * stencil
+        columns, values = np.empty(most, np.int64), np.empty(most, found)
+        _core.laplacian(
+            *box, stencil, first, last, offsets.ctypes.data, columns.ctypes.data,
+            values.ctypes.data, core_type(found),
+        )  # fmt: skip
+        return Csr((last - first, rows), offsets, columns[: offsets[-1]], values[: offsets[-1]])
+
+    return RowBlocks(rows, read, found)
+
+
+def _type(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    found = np.dtype(dtype)
+    check_type(found, "dtype")
+    if found.char not in "fdFD":
+        raise InvalidType(f"dtype is {found}; expected float32, float64, complex64 or complex128")
+    return found
 
 
 def _box(shape: int | Sequence[int], points: int | None) -> tuple[tuple[int, int, int], int]:

@@ -51,6 +51,14 @@ class Csr:
         """The same elements in another type."""
         return replace(self, values=np.ascontiguousarray(self.values, dtype))
 
+    def diagonal(self, first: int = 0) -> Array:
+        """Elements (i, first + i) of all rows i; duplicates are summed."""
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.offsets))
+        on = rows + first == self.columns[: rows.size]
+        found = np.zeros(self.shape[0], self.dtype)
+        np.add.at(found, rows[on], self.values[: rows.size][on])
+        return found
+
     def core(self) -> _core.CsrView:
         """As the extension module takes it; the arrays must outlive it."""
         return _core.CsrView(

@@ -15,7 +15,8 @@ from ..engine import Engine
 from ..errors import InvalidArgument
 from ..machine import Machine
 from .columns import Columns
-from .matrices import as_csr, common_type, is_matrix, need_scipy, on_host
+from .matrices import common_type, need_scipy, on_host
+from .row_blocks import as_rows, has_rows
 from .solver import Solver
 
 Array = npt.NDArray[Any]
@@ -81,7 +82,7 @@ def _solve_columns(
         raise InvalidArgument(f"x0 has shape {np.shape(x0)}; expected that of b, {b.shape}")
     if b.shape[1] == 0:
         return np.zeros(b.shape, common_type(b.dtype, operator.dtype)), 0
-    columns = Columns(b.shape[1], operator.matmat)
+    columns = Columns(operator.matmat)
     given = None if M is None else aslinearoperator(M)
 
     def solve(column: int) -> tuple[Array, int]:
@@ -93,7 +94,7 @@ def _solve_columns(
         begin = None if x0 is None else np.asarray(x0)[:, column]
         return _solve(method, a, np.ascontiguousarray(b[:, column]), begin, m, options)
 
-    found = columns.run(solve)
+    found = columns.run(b.shape[1], solve)
     infos = [info for _, info in found]
     return np.stack([x for x, _ in found], axis=1), min(infos) if min(infos) < 0 else max(infos)
 
@@ -105,8 +106,8 @@ def _residual(operator: Any, shift: float, x: Array, b: Array) -> float:
 def _as_operator(A: Any, b: Array, engine: Engine | None, devices: str | Machine | None) -> Any:
     from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-    if is_matrix(A):
-        matrix = as_csr(A)
+    if has_rows(A):
+        matrix = as_rows(A)
         wanted = common_type(matrix.dtype, b.dtype)
         solver = Solver(matrix, dtype=wanted, engine=engine, devices=devices)
         n = solver.shape[0]
@@ -125,7 +126,7 @@ def _as_preconditioner(M: Any, A: Any, operator: Any) -> Any:
     from scipy.sparse import diags_array
 
     if isinstance(M, str):
-        if M != "jacobi" or not is_matrix(A):
+        if M != "jacobi" or not has_rows(A):
             expected = "'jacobi' (of a matrix), a diagonal or an operator"
             raise InvalidArgument(f"M is {M!r}; expected {expected}")
         return diags_array(1 / _diagonal(A))
@@ -136,11 +137,7 @@ def _as_preconditioner(M: Any, A: Any, operator: Any) -> Any:
 
 def _diagonal(A: Any) -> Array:
     """Of a matrix; each element must be usable."""
-    matrix = as_csr(A)
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.offsets))
-    on = rows == matrix.columns[: rows.size]
-    diagonal = np.zeros(matrix.shape[0], matrix.dtype)
-    np.add.at(diagonal, rows[on], matrix.values[: rows.size][on])
+    diagonal = as_rows(A).diagonal()
     bad = np.flatnonzero((diagonal == 0) | ~np.isfinite(diagonal))
     if bad.size:
         what = "zero" if diagonal[bad[0]] == 0 else "not finite"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# python/quadriga/sparse/overlap.py: what overlap of copies and kernels a solve reached.
+# python/quadriga/sparse/overlap.py: overlap of copies and kernels, predicted and reached.
 """The engine's counters before and after a solve."""
 
 from __future__ import annotations
@@ -39,3 +39,18 @@ def overlap_reached(
         reached += both
         possible += min(copying, computing)
     return min(1.0, reached / possible) if possible > 0 else None
+
+
+def with_slowest(way: dict[str, Any]) -> dict[str, Any]:
+    """With the times of the slowest part, and what overlap can save of them."""
+    in_turn, overlapped = (
+        max((part[key] for part in way["parts"]), default=0.0)
+        for key in ("in_turn_seconds", "overlapped_seconds")
+    )
+    gain = 1 - overlapped / in_turn if in_turn > 0 else 0.0
+    return {
+        **way,
+        "in_turn_seconds": in_turn,
+        "overlapped_seconds": overlapped,
+        "largest_gain": gain,
+    }

@@ -16,6 +16,7 @@ from ..arguments import whole
 from ..errors import InvalidArgument, InvalidType
 from ..linalg.arrays import check_type
 from .matrices import Csr, any_csr, on_host
+from .row_blocks import RowBlocks
 
 Array = npt.NDArray[Any]
 _MOST_UNKNOWNS = 16
@@ -174,7 +175,7 @@ def is_ours(M: Any) -> bool:
     return not hasattr(M, "shape") or len(M.shape) == 1
 
 
-def preconditioner_of(M: Any, matrix: Csr) -> Preconditioner:
+def preconditioner_of(M: Any, matrix: Csr | RowBlocks) -> Preconditioner:
     """What the extension is told of an M for a matrix."""
     if M is None:
         return Preconditioner(0)
@@ -212,7 +213,7 @@ def _with_number(M: tuple[Any, ...]) -> Preconditioner:
     return Preconditioner(4, degree=whole("degree", M[1], 1, _MOST_DEGREE))
 
 
-def _of_hierarchy(levels: list[Any], matrix: Csr) -> Preconditioner:
+def _of_hierarchy(levels: list[Any], matrix: Csr | RowBlocks) -> Preconditioner:
     """Matrices of the levels; the finest one is the solver's own."""
     finest = levels[0].A.shape
     if tuple(finest) != matrix.shape:

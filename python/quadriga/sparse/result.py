@@ -21,6 +21,12 @@ _SAID = {
 }
 
 
+def warn_of(reason: str, iterations: int, stacklevel: int) -> None:
+    """Of a breakdown."""
+    said = f"{_SAID[reason]}, after {iterations} iterations"
+    warnings.warn(said, LinAlgWarning, stacklevel=stacklevel + 1)
+
+
 @dataclass(frozen=True)
 class Result:
     """A solution and how it was found.
@@ -52,6 +58,11 @@ class Result:
         devices compute: on cores, on one device that holds all, and in recorded iterations.
     precision : str
         What the iterations computed in: the name of the solver's type, or ``"mixed"``.
+    method : str
+        How the last iteration was arranged: ``"classic_cg"``, also where classic iterations had to
+        go on with what others began, ``"single_reduction_cg"`` or ``"pipelined_cg"``.
+    replacements : int
+        How often residuals were computed anew on the way, by methods other than classic.
     """
 
     x: npt.NDArray[Any]
@@ -65,6 +76,8 @@ class Result:
     setup_seconds: float
     overlap: float | None
     precision: str
+    method: str
+    replacements: int
 
     @property
     def info(self) -> int:
@@ -76,5 +89,4 @@ class Result:
     def warn(self, stacklevel: int) -> None:
         """Warn of a breakdown, for callers that get `info` alone."""
         if self.reason in _SAID:
-            said = f"{_SAID[self.reason]}, after {self.iterations} iterations"
-            warnings.warn(said, LinAlgWarning, stacklevel=stacklevel + 1)
+            warn_of(self.reason, self.iterations, stacklevel + 1)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -19,8 +21,10 @@ from ..errors import InvalidArgument, InvalidType, Unavailable
 from ..linalg.arrays import check_type
 from ..machine import Machine
 from ..registered import settle
+from .column_groups import multiply_in_groups, solve_in_groups
 from .distributed import Distributed, End, Storage
-from .matrices import Csr, as_csr, common_type, on_host
+from .known_orders import known_orders
+from .matrices import Csr, common_type, on_host
 from .ordering import (
     Ordering,
     by_partition,
@@ -28,15 +32,18 @@ from .ordering import (
     reverse_cuthill_mckee,
     seconds_to_order,
 )
-from .overlap import counted, overlap_reached
+from .overlap import counted, overlap_reached, with_slowest
 from .preconditioners import preconditioner_of
 from .refinement import Refined
 from .result import Result
+from .row_blocks import RowBlocks, as_rows
 
 Array = npt.NDArray[Any]
-_FORMATS = {"auto": 0, "csr": 1, "sell": 2, "blocks": 3}
+FORMATS = {"auto": 0, "csr": 1, "sell": 2, "blocks": 3}
 _EXCHANGES = {"auto": 0, "halo": 1, "whole": 2}
 _ROUTES = {"auto": 0, "direct": 1, "host": 2}
+#: How iterations are arranged, by the words of the extension.
+METHODS = {"cg": 0, "classic_cg": 1, "single_reduction_cg": 2, "pipelined_cg": 3}
 _ORDERS = {"rcm": reverse_cuthill_mckee, "metis": by_partition}
 OrderingOf = Callable[[Csr, int], Ordering]
 _MOST = 2**62
@@ -58,10 +65,17 @@ class Solver:
 
     Parameters
     ----------
-    A : sparse array, matrix, array_like or path
+    A : sparse array, matrix, array_like, path or `RowBlocks`
         Of shape (n, n); see `quadriga.sparse`. It is copied in parts: later changes to it have no
         effect.
-    method : {"cg"}
+    method : {"cg", "classic_cg", "single_reduction_cg", "pipelined_cg"}
+        How iterations of conjugate gradients are arranged. Classic ones (Hestenes and Stiefel) form
+        two sums over all devices, one after the other; single-reduction ones (Chronopoulos and
+        Gear) one, for two vectors more; pipelined ones (Ghysels and Vanroose) one, while the
+        product runs, for six vectors more. The latter two compute their residuals anew from time to
+        time, and need an `M` of blocks of rows. ``"cg"`` chooses among the first two by the
+        machine's description of one device, on GPUs classic ones (``plan["method_reason"]``).
+        Bits are those of one device of the kind; each method has its own rounding.
     M : str, array_like, `Aggregation` or hierarchy, optional
         The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, the
         inverses of its diagonal blocks, a polynomial, a cycle through levels, or a diagonal of
@@ -84,7 +98,9 @@ class Solver:
         and undoes this in results. It needs SciPy and some seconds for ten million elements, and
         pays if the natural order has a large ``plan["halo_rows"]``. ``"metis"`` orders rows by a
         partition of METIS's, whose parts exchange still less; it takes several times as long and
-        needs METIS's library. Neither depends on the number of devices. ``"auto"`` is ``"rcm"``
+        needs METIS's library. Neither depends on the number of devices. An order is kept for
+        later solvers of the same pattern, whatever its values; ``plan["order_seconds"]`` is what
+        finding it took. ``"auto"`` is ``"rcm"``
         where the machine's description predicts that a thousand products save more time than it
         takes, as ``plan["ordered"]`` says; that may depend on the number of devices, and with it
         the rounding of results.
@@ -108,6 +124,9 @@ class Solver:
         ``"mixed"``: iterations run in single precision on a second copy of the matrix, and compute
         corrections until the residual in double meets the tolerance. If single precision isn't
         enough, the solve continues in double and a `LinAlgWarning` says why.
+    spill : path, optional
+        A file that holds the stored parts on the host, instead of memory: for matrices bigger than
+        that. It must not exist yet, and is removed in the end.
     dtype : dtype, optional
         Type to compute in. Default: that of `A`.
     engine, devices
@@ -153,33 +172,45 @@ class Solver:
         route: str = "auto",
         overlap: bool | None = None,
         precision: str | None = None,
+        spill: str | os.PathLike[str] | None = None,
         dtype: npt.DTypeLike | None = None,
         engine: Engine | None = None,
         devices: str | Machine | None = None,
     ) -> None:
-        if method != "cg":
-            raise InvalidArgument(f"method is {method!r}; expected 'cg'")
-        layout = _number_of("format", format, _FORMATS)
-        ways = _number_of("exchange", exchange, _EXCHANGES), _number_of("route", route, _ROUTES)
+        arranged = number_of("method", method, METHODS)
+        layout = number_of("format", format, FORMATS)
+        ways = number_of("exchange", exchange, _EXCHANGES), number_of("route", route, _ROUTES)
         if order not in (None, "auto", *_ORDERS):
             raise InvalidArgument(f"order is {order!r}; expected 'rcm', 'metis', 'auto', or None")
         if precision not in (None, "mixed"):
             raise InvalidArgument(f"precision is {precision!r}; expected 'mixed' or None")
-        matrix = as_csr(A, None if dtype is None else common_type(np.dtype(dtype)))
+        if precision is not None and arranged > METHODS["classic_cg"]:
+            raise InvalidArgument(
+                f"precision is {precision!r} and method {method!r}; corrections in single "
+                "precision are classic: expected 'classic_cg' or 'cg'"
+            )
+        matrix = as_rows(A, None if dtype is None else common_type(np.dtype(dtype)))
         given = preconditioner_of(M, matrix)
         self._diagonal = given.diagonal
         self._order: Ordering | None = None
+        self._order_seconds = 0.0
         wanted = 0 if parts is None else whole("parts", parts, 1, 2**16)
         for name, value in (("recorded", recorded), ("overlap", overlap)):
             if value is not None and not isinstance(value, bool):
                 raise InvalidType(f"{name} is {value!r}; expected True, False, or None")
-        storage = Storage(layout, given, wanted, recorded, *ways, overlap)
+        file = "" if spill is None else os.fspath(spill)
+        storage = Storage(layout, given, wanted, recorded, *ways, overlap, file, arranged)
         #: Where it is.
         self.engine = engine_for(engine, devices)
         #: Of the matrix, (n, n).
         self.shape = matrix.shape
         #: What it computes in.
         self.dtype = matrix.dtype
+        self._refined: Refined | None = None
+        if isinstance(matrix, RowBlocks):
+            _refuse_whole(order=order, precision=precision)
+            self._store(matrix, storage)
+            return
         if order not in _ORDERS:
             self._store(matrix, storage)
         # The levels of a given hierarchy have A's own order.
@@ -187,12 +218,11 @@ class Solver:
             matrix, storage = self._reorder(matrix, storage, _ORDERS[order], False)
         elif order == "auto" and not given.levels and self._may_gain(matrix):
             matrix, storage = self._reorder(matrix, storage, reverse_cuthill_mckee, True)
-        self._refined: Refined | None = None
         if precision is not None:
             diagonal = storage.precondition.diagonal
             self._refined = Refined(self.engine, self._parts, matrix, diagonal, storage)
 
-    def _store(self, matrix: Csr, storage: Storage) -> None:
+    def _store(self, matrix: Csr | RowBlocks, storage: Storage) -> None:
         self._parts = Distributed(self.engine, matrix, storage.precondition.diagonal, storage)
 
     def _may_gain(self, matrix: Csr) -> bool:
@@ -208,7 +238,9 @@ class Solver:
         Returns what is stored.
         """
         given = storage.precondition
-        order = ordering(matrix, given.unknowns)
+        begin = time.perf_counter()
+        order = known_orders.order(ordering, matrix, given.unknowns)
+        self._order_seconds = time.perf_counter() - begin
         ordered = order.matrix(matrix), replace(storage, precondition=given.ordered(order.forth))
         before = self._parts if if_shorter else None
         self._store(*ordered)
@@ -234,7 +266,7 @@ class Solver:
         InvalidArgument
             If elements are elsewhere, or the diagonal of `M` is invalid; nothing has changed then.
         """
-        matrix = as_csr(A, self.dtype)
+        matrix = as_rows(A, self.dtype)
         if matrix.shape != self.shape:
             raise InvalidArgument(f"A has shape {matrix.shape}; expected {self.shape}")
         if M is not None:
@@ -242,6 +274,11 @@ class Solver:
                 raise InvalidArgument("M is given; this solver's preconditioner is no diagonal")
             self._diagonal = preconditioner_of(M, matrix).diagonal
         diagonal = self._diagonal
+        if isinstance(matrix, RowBlocks):
+            order = None if self._order is None else "in use"
+            _refuse_whole(order=order, precision=None if self._refined is None else "mixed")
+            self._parts.update(matrix, diagonal)
+            return
         if self._order is not None:
             matrix = self._order.matrix(matrix)
             diagonal = None if diagonal is None else self._order.forth(diagonal)
@@ -257,7 +294,9 @@ class Solver:
         takes: ``compute_seconds`` and ``exchange_seconds``, their sum ``in_turn_seconds`` and their
         maximum ``overlapped_seconds``, and ``largest_gain``, the fraction that overlap can save.
         """
-        return self._parts.plan() | {"ordered": self._order is not None}
+        order = {"ordered": self._order is not None, "order_seconds": self._order_seconds}
+        plan = self._parts.plan()
+        return plan | order | {"method": f"{plan['method']}_cg"}
 
     @mapped.checks()
     def solve(
@@ -276,7 +315,8 @@ class Solver:
         Parameters
         ----------
         b : array_like
-            Of shape (n,), or (n, k) for k right-hand sides, which share each product.
+            Of shape (n,), or (n, k) for k right-hand sides, which share each product. Where all of
+            them don't fit the devices at once, they are solved in groups, with the same results.
         x0 : array_like, optional
             The initial guess, of the shape of `b`. Default: zeros.
         rtol, atol : float
@@ -304,10 +344,14 @@ class Solver:
         plan = self.plan
         before = counted(self.engine, plan)
         with self.engine.section("cg"):
-            if self._refined is not None and right.size > 0:
-                found = self._refined.solve(right, x, end, watch, progress)
-            else:
-                found = self._parts.iterate(right, x, end, x0 is None, watch, progress)
+
+            def iterate(b: Array, x: Array) -> dict[str, Any]:
+                if self._refined is not None and right.size > 0:
+                    return self._refined.solve(b, x, end, watch, progress)
+                return self._parts.iterate(b, x, end, x0 is None, watch, progress)
+
+            # Groups of columns are at different iterations: a callback needs all at once.
+            found = iterate(right, x) if watch else solve_in_groups(iterate, right, x)
             overlap = overlap_reached(before, counted(self.engine, plan)) if before else None
             return self._result(self._back(x), found, plan, overlap)
 
@@ -332,7 +376,7 @@ class Solver:
                 "the machine's description has no rates 'flops' and 'bytes' for these devices; "
                 "devices='machine=FILE' reads one that has"
             )
-        return [_with_slowest(way) for way in ways]
+        return [with_slowest(way) for way in ways]
 
     def measure_overlap(self, count: int = 20) -> dict[str, float]:
         """Measure what `estimate` predicts, for the way to exchange that this solver uses.
@@ -373,7 +417,13 @@ class Solver:
     @mapped.checks()
     def __matmul__(self, x: Any) -> Array:
         """The product with a vector of shape (n,), or with k of them, of shape (n, k)."""
-        return self._back(self._parts.multiply(self._vectors(x, "x")))
+        return self._back(multiply_in_groups(self._parts.multiply, self._vectors(x, "x")))
+
+    def matvec(self, x: Any) -> Array:
+        """The same; ``scipy.sparse.linalg.aslinearoperator`` takes a solver for its matrix."""
+        return self.__matmul__(x)
+
+    matmat = rmatvec = rmatmat = matvec  # the matrix is hermitian
 
     def _back(self, vectors: Array) -> Array:
         return vectors if self._order is None else self._order.back(vectors)
@@ -418,27 +468,26 @@ class Solver:
             setup_seconds=plan["seconds"],
             overlap=overlap,
             precision=found.get("precision", str(self.dtype)),
+            method=f"{found.get('method', 'classic')}_cg",
+            replacements=found.get("replacements", 0),
         )
 
 
-def _number_of(name: str, value: Any, numbers: dict[str, int]) -> int:
+def _refuse_whole(**options: Any) -> None:
+    """Refuses what needs all rows at once."""
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidArgument(
+                f"{name} is {value!r} and needs the whole matrix, but A is RowBlocks or a folder; "
+                "expected None"
+            )
+
+
+def number_of(name: str, value: Any, numbers: dict[str, int]) -> int:
+    """Of a name among the options of one argument."""
     if value not in numbers:
         raise InvalidArgument(f"{name} is {value!r}; expected one of {list(numbers)}")
     return numbers[value]
-
-
-def _with_slowest(way: dict[str, Any]) -> dict[str, Any]:
-    in_turn, overlapped = (
-        max((part[key] for part in way["parts"]), default=0.0)
-        for key in ("in_turn_seconds", "overlapped_seconds")
-    )
-    gain = 1 - overlapped / in_turn if in_turn > 0 else 0.0
-    return {
-        **way,
-        "in_turn_seconds": in_turn,
-        "overlapped_seconds": overlapped,
-        "largest_gain": gain,
-    }
 
 
 def _tolerance(name: str, value: Any) -> float:

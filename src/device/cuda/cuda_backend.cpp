@@ -400,7 +400,7 @@ void CudaBackend::sleep(Nanoseconds deadline) {
 }
 
 std::size_t CudaBackend::deliver(std::span<Completion> out) {
-  woken_.store(false);
+  woken_.exchange(false);  // It reads what woke it, so that the caller sees what that was for.
   std::size_t count = 0;
   while (count < out.size() && !completions_.empty()) out[count++] = completions_.pop();
   return count;

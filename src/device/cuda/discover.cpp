@@ -150,6 +150,7 @@ Machine describe_all(int count) {
   Machine machine;
   machine.name = "cuda";
   machine.launch_seconds = reference_machine().launch_seconds;
+  machine.message = reference_machine().message;
   machine.nodes = Machine::host_nodes();
   std::vector<GpuReading> readings;
   std::vector<int> ordinals;

@@ -330,25 +330,25 @@ bool StreamTable::can_wait(Stream& stream, Nanoseconds now) const {
          now - stream.last_end < brief_;
 }
 
-// Streams of several devices are too many to be asked one by one: they tell, and are asked whether
-// that was no fault. One that has told nothing for long is asked, too: after a fault none tells.
-// What has ended for sure is retired one by one, so that front_waits() looks at each: other devices
-// may pass what they waited for when it is lost.
-std::size_t StreamTable::count_told(Stream& stream, Nanoseconds now) {
+// Streams of several devices are too many to be asked one by one: they tell. Each is looked at for
+// every operation, as other devices may pass what they waited for when it is lost.
+bool StreamTable::is_silent(const Stream& stream, Nanoseconds now) const {
   constexpr Nanoseconds patience = 10'000'000;
-  if (stream.sure > stream.ended) return 1;
-  const std::uint64_t reached = std::atomic_ref(*stream.word).load(std::memory_order_acquire);
-  std::size_t told = reached > stream.ended ? reached - stream.ended : 0;
-  if (told == 0) {
-    if (now - std::max(stream.asked, stream.last_end) < patience) return 0;
-    stream.asked = now;
-  }
-  if (stream.gates > 0) told = 1;  // each may have a gate of its own
-  // The word of what is just being queued may be there already.
-  told = std::clamp<std::size_t>(told, 1, stream.in_flight());
-  if (!has_ended(stream, mark_from(stream, told - 1))) return 0;
-  stream.sure = stream.ended + told;
-  return 1;
+  return stream.word && reached(stream) <= stream.ended && !losses_.is_lost(stream.device) &&
+         now - std::max(stream.asked, stream.last_end) < patience;
+}
+
+std::uint64_t StreamTable::reached(const Stream& stream) {
+  return std::atomic_ref(*stream.word).load(std::memory_order_acquire);
+}
+
+// A stream gets to its word only if all before it went well: it isn't asked whether that was a
+// fault. After a fault it tells nothing any more, and is asked in the end.
+std::size_t StreamTable::count_told(Stream& stream, Nanoseconds now) {
+  if (reached(stream) > stream.ended)
+    return stream.gates == 0 || mark_from(stream, 0).gate.is_open() ? 1 : 0;
+  stream.asked = now;
+  return has_ended(stream, mark_from(stream, 0)) ? 1 : 0;
 }
 
 // Begins with as many as had ended the last time; two or three questions mostly do.
@@ -384,19 +384,20 @@ bool StreamTable::sweep_stream(std::uint32_t id, Nanoseconds now, Ring<Completio
   Stream& stream = streams_[id];
   const std::uint64_t before = stream.ended;
   // An empty queue: retired as something that another one waited for.
-  while (stream.in_flight() > 0 && !can_wait(stream, now) && !front_waits(stream)) {
+  while (stream.in_flight() > 0 && !is_silent(stream, now) && !can_wait(stream, now) &&
+         !front_waits(stream)) {
     if (stream.covered < stream.ended + few && stream.uncovered() > 0 && stream.turn.try_take()) {
       cover_in_turn(stream);
       stream.turn.give_back();
     }
     Nanoseconds since = stream.last_end;
-    {
+    if (!stream.word) {
       const std::lock_guard lock(stream.mutex);
       since = std::max(since, stream.queue.front().issued);
     }
     const std::size_t count = count_ended(stream, now);
     if (count == 0) break;
-    stream.brief = now - since < brief_ * static_cast<Nanoseconds>(count);
+    if (!stream.word) stream.brief = now - since < brief_ * static_cast<Nanoseconds>(count);
     retire(id, stream.ended + count, now, out);
     if (!tells_ && !losses_.any() && stream.gates == 0) break;
   }
@@ -419,18 +420,19 @@ Nanoseconds StreamTable::end_of(const Awaited& awaited) const {
   return stream.ends[awaited.ticket % stream.ends.size()];
 }
 
-// The next of what the front operation waited for.
-std::optional<StreamTable::Awaited> StreamTable::take_awaited(Stream& stream) {
+// What the front operation waited for and isn't retired yet; else the operation leaves the queue,
+// and `begin` is no earlier than what it waited for ended.
+std::variant<StreamTable::Awaited, StreamTable::InFlight> StreamTable::take_front(
+    Stream& stream, Nanoseconds& begin) {
   const std::lock_guard lock(stream.mutex);
-  if (stream.queue.front().awaited == 0) return std::nullopt;
-  --stream.queue.front().awaited;
-  return stream.awaited.pop();
-}
-
-StreamTable::InFlight StreamTable::take_front(Stream& stream) {
-  const std::lock_guard lock(stream.mutex);
+  InFlight& front = stream.queue.front();
+  for (; front.awaited > 0; --front.awaited, stream.awaited.pop()) {
+    const Awaited& awaited = stream.awaited.front();
+    if (awaited.ticket > streams_[awaited.stream].ended) return awaited;
+    begin = std::max(begin, end_of(awaited));
+  }
   ++stream.ended;
-  if (stream.queue.front().queued.gate) --stream.gates;
+  if (front.queued.gate) --stream.gates;
   return stream.queue.pop();
 }
 
@@ -439,13 +441,14 @@ void StreamTable::retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now
   Stream& stream = streams_[id];
   while (stream.ended < ticket) {
     Nanoseconds begin = stream.last_end;
-    while (const std::optional<Awaited> awaited = take_awaited(stream)) {
+    auto next = take_front(stream, begin);
+    while (const Awaited* const awaited = std::get_if<Awaited>(&next)) {
       retire(awaited->stream, awaited->ticket, now, out);
-      begin = std::max(begin, end_of(*awaited));
+      next = take_front(stream, begin);
     }
     Queued done;
     {
-      InFlight front = take_front(stream);
+      InFlight front = std::get<InFlight>(std::move(next));
       begin = std::max(begin, front.issued);
       done = std::move(front.queued);
     }

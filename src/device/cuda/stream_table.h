@@ -22,7 +22,9 @@
 //   5. Operations of a stream are retired in order, and after all that they waited for. On a single
 //      device, that an operation has ended tells that those have, too: they are retired without
 //      being asked for.
-//   6. On a lost device operations end with the loss, once all that they waited for is retired. No
+//   6. Streams of several devices have words, to which they write the ticket of each operation
+//      behind it. After a fault a stream writes none: what a word tells has ended well.
+//   7. On a lost device operations end with the loss, once all that they waited for is retired. No
 //      thread of the host touches what they copy from or to by then: losses.h has the states.
 //      Copies from or to its memory that other devices make end with the loss as well: nobody knows
 //      what they moved. `lose_mutex_` is held by those who lose devices, for all of it.
@@ -37,9 +39,9 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "device/backend.h"
@@ -148,7 +150,6 @@ class StreamTable {
     Nanoseconds last_end = 0;
     std::size_t ended_at_once = 1;       // When the stream was asked last.
     std::uint64_t seen = 0;              // `issued` when the stream was looked at last.
-    std::uint64_t sure = 0;              // The ticket that it was seen to have reached.
     Nanoseconds asked = 0;               // When a stream with a word was asked last.
     std::array<Nanoseconds, 64> ends{};  // Of the latest tickets.
 
@@ -174,12 +175,13 @@ class StreamTable {
   std::size_t count_ended(Stream& stream, Nanoseconds now);
   std::size_t count_asked(Stream& stream);
   std::size_t count_told(Stream& stream, Nanoseconds now);
+  bool is_silent(const Stream& stream, Nanoseconds now) const;
+  static std::uint64_t reached(const Stream& stream);
   static Mark mark_from(const Stream& stream, std::size_t position);
   static std::size_t last_mark(const Stream& stream, std::size_t first, std::size_t last);
   bool has_ended(const Stream& stream, const Mark& mark);
   void retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now, Ring<Completion>& out);
-  static std::optional<Awaited> take_awaited(Stream& stream);
-  static InFlight take_front(Stream& stream);
+  std::variant<Awaited, InFlight> take_front(Stream& stream, Nanoseconds& begin);
   Nanoseconds end_of(const Awaited& awaited) const;
 
   static bool answers(const Stream& stream);

@@ -4,21 +4,24 @@
 // Simultaneous events happen in the order of sequence numbers, which operations get when they are
 // queued; nothing depends on addresses, threads or real time. One thread calls all functions but
 // wake(), now() and holder().
+//
+// Here are streams, their queues and what ends next. What kernels take says VirtualTimes, how those
+// of a device share it VirtualKernels, how copies share links VirtualLinks.
 #pragma once
 
 #include <quadriga/machine.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <vector>
 
-#include "device/at_once.h"
 #include "device/backend.h"
+#include "device/emulated/virtual_kernels.h"
+#include "device/emulated/virtual_links.h"
+#include "device/emulated/virtual_times.h"
 #include "device/emulated_memory.h"
 #include "device/factory.h"
-#include "device/fair_share.h"
 #include "device/hardware_queues.h"
 #include "device/operation.h"
 #include "device/ring.h"
@@ -48,16 +51,13 @@ class VirtualBackend final : public Backend {
  private:
   static constexpr StreamId no_stream = 0xffffffff;
 
-  /// Of a kernel, as parts of its speed alone, when 1, 2, … run at once.
-  using Speeds = std::array<double, most_at_once>;
-  static constexpr Speeds alike{1, 1.0 / 2, 1.0 / 3};
   struct Queued {
     Operation operation;
     std::uint64_t sequence = 0;
     double work = 0;  // Bytes of a copy, nanoseconds of a kernel; the noise is in it.
     int route = -1;
-    double limit = 0;               // Bytes a second that a copy can't exceed.
-    Speeds speeds = alike;          // Of a kernel.
+    double limit = 0;  // Bytes a second that a copy can't exceed.
+    KernelSpeeds speeds = taking_turns;
     std::exception_ptr error = {};  // It can't be carried out: it ends at once with this.
   };
   struct Stream {
@@ -87,25 +87,10 @@ class VirtualBackend final : public Backend {
       return a.time != b.time ? a.time > b.time : a.sequence > b.sequence;
     }
   };
-  struct Flow {
-    StreamId stream = 0;
-    std::uint64_t sequence = 0;
-    double bytes_left = 0;
-    double bytes_per_nanosecond = 0;
-    Nanoseconds updated = 0;
-    Nanoseconds end = 0;
-  };
-  struct RunningKernel {
-    StreamId stream = 0;
-    std::uint64_t sequence = 0;
-    double left = 0;  // Nanoseconds of its work.
-    Speeds speeds = alike;
-  };
   struct DeviceState {
-    std::vector<StreamId> pending_copies;  // That wait for an engine or their turn.
-    std::vector<StreamId> pending;         // Kernels that wait for a slot or their turn.
-    std::vector<RunningKernel> running;
-    Nanoseconds updated = 0;  // When the running kernels got work last.
+    VirtualKernels kernels;
+    std::vector<StreamId> pending_copies = {};  // That wait for an engine or their turn.
+    std::vector<StreamId> pending = {};         // Kernels that wait for a slot or their turn.
     std::uint64_t generation = 0;
     int memory = -1;  // Index in memories_.
   };
@@ -115,9 +100,6 @@ class VirtualBackend final : public Backend {
   };
 
   Event enqueue(StreamId stream, Queued queued);
-  double seconds_of(const Launch& launch, const Device& device) const;
-  Speeds speeds_of(const Launch& launch, const Device& device) const;
-  double with_noise(double duration, std::uint64_t sequence) const noexcept;
   int route_index(const Copy& copy) const;
 
   void settle();
@@ -131,10 +113,7 @@ class VirtualBackend final : public Backend {
   std::vector<StreamId>::iterator next_pending(std::vector<StreamId>& pending,
                                                HardwareQueues::Kind kind);
   void start_kernel(StreamId stream);
-  static double speed(const RunningKernel& kernel, std::size_t count) noexcept;
-  void advance_device(DeviceId device);
   void schedule_device(DeviceId device);
-  void share_links();
   Nanoseconds next_moment();
   void take_ended();
   void take_moment(const Moment& moment);
@@ -145,12 +124,11 @@ class VirtualBackend final : public Backend {
   std::size_t deliver(std::span<Completion> out);
 
   Machine machine_;
-  bool tells_at_once_ = false;  // Its table has rows of kernels at once.
   VirtualOptions options_;
-  FairShare share_;
+  VirtualTimes times_;
+  VirtualLinks links_;
   HardwareQueues queues_;
   RouteTable routes_;
-  std::vector<double> latencies_;  // Nanoseconds, of each route.
   std::vector<EmulatedMemory> memories_;
   std::vector<DeviceState> devices_;
   std::vector<Stream> streams_;
@@ -158,12 +136,7 @@ class VirtualBackend final : public Backend {
   std::vector<StreamId> starting_;   // Of those, the ones that can.
   std::vector<DeviceId> admitting_;  // Devices whose kernels or slots have changed.
   std::vector<Moment> moments_;      // A heap, the next moment first.
-  std::vector<Flow> flows_;
-  std::vector<int> flow_routes_;  // Of each flow, as the next.
-  std::vector<double> flow_limits_;
-  std::vector<double> flow_rates_;  // Scratch.
-  bool flows_changed_ = false;
-  std::vector<Ended> ended_;  // Scratch: what ends at this moment.
+  std::vector<Ended> ended_;         // Scratch: what ends at this moment.
   Ring<Completion> completions_;
   std::uint64_t sequence_ = 0;
   std::uint64_t queued_ = 0;  // Operations that haven't ended.

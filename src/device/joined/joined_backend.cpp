@@ -343,7 +343,7 @@ void JoinedBackend::sleep(Nanoseconds deadline) {
 }
 
 std::size_t JoinedBackend::deliver(std::span<Completion> out) {
-  woken_ = false;
+  woken_.exchange(false);  // It reads what woke it, so that the caller sees what that was for.
   std::size_t count = 0;
   while (count < out.size() && !completions_.empty()) out[count++] = completions_.pop();
   return count;

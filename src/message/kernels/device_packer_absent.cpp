@@ -2,7 +2,7 @@
 // src/message/kernels/device_packer_absent.cpp: stands in for packing on CUDA devices without CUDA.
 #include <quadriga/error.h>
 
-#include "message/device_packer.h"
+#include "message/pack/device_packer.h"
 
 namespace quadriga::message {
 

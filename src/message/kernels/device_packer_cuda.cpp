@@ -7,9 +7,9 @@
 #include <mutex>
 
 #include "device/cuda/cuda_check.h"
-#include "message/device_packer.h"
 #include "message/kernels/list_tables_cuda.h"
 #include "message/kernels/pack_cuda.h"
+#include "message/pack/device_packer.h"
 
 namespace quadriga::message {
 namespace {

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "message/device_table.h"
+#include "message/pack/device_table.h"
 
 namespace quadriga::message::cuda {
 

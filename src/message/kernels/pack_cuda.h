@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "message/device_plan.h"
+#include "message/pack/device_plan.h"
 
 namespace quadriga::message::cuda {
 

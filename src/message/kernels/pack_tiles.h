@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-#include "message/device_plan.h"
+#include "message/pack/device_plan.h"
 
 namespace quadriga::message {
 

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "message/kernels/pack_tiles.h"
-#include "message/pack_operations.h"
+#include "message/pack/operations.h"
 
 namespace quadriga::message {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/schedule/policies/steal.cpp: the policy steal: a task stays where it became ready until an
 // idle device takes it.
+#include <algorithm>
+
 #include "base/random.h"
 #include "schedule/policies/built_in.h"
 
@@ -14,6 +16,9 @@ namespace {
 class Steal final : public Policy {
  public:
   explicit Steal(std::uint64_t seed) : random_(seed) {}
+
+  /// Where a task became ready says nothing about who is quick at it.
+  PolicyTraits traits() const override { return {.steals_from_host = true}; }
 
   std::size_t place(const PlaceQuestion& question) override {
     const std::size_t at = index_of(question.candidates, question.activator);
@@ -30,7 +35,11 @@ class Steal final : public Policy {
     return none;
   }
 
-  std::size_t choose(std::span<const StealCandidate>) override { return 0; }
+  /// The oldest that ends earlier with the thief: a core is no help where a GPU is about to be.
+  std::size_t choose(std::span<const StealCandidate> candidates) override {
+    const auto gains = [](const StealCandidate& candidate) { return candidate.gain_seconds > 0; };
+    return static_cast<std::size_t>(std::ranges::find_if(candidates, gains) - candidates.begin());
+  }
 
  private:
   Random random_;

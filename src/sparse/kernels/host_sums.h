@@ -51,6 +51,12 @@ double dot(RowRange rows, const T* x, const T* y, std::int64_t columns, std::int
   });
 }
 
+/// p = z + beta*p for one row and column; p may be anything where beta is zero.
+template <class T>
+void turn_element(T& p, const T& z, double beta) noexcept {
+  p = beta == 0 ? z : z + p * static_cast<Real<T>>(beta);
+}
+
 /// M by its blocks, each row's elements one after the other.
 template <class T>
 class Inverses {

@@ -2,10 +2,7 @@
 // src/sparse/kernels/level_codelets.cpp: signatures, costs and host variants; the order of a cycle.
 #include "sparse/kernels/level_codelets.h"
 
-#include <quadriga/error.h>
-
-#include <complex>
-
+#include "base/number_type.h"
 #include "sparse/kernels/accesses.h"
 #include "sparse/kernels/level_host.h"
 
@@ -69,20 +66,8 @@ void make(LevelCodelets& codelets, const LevelPart& part) {
   set_signatures(codelets, part);
   set_costs(codelets, part);
   add_cuda(codelets, part);
-  switch (part.matrix->shape.dtype) {
-    case DType::float32:
-      return set_variants<float, OnHost<float>>(codelets, part, &Codelet::cpu);
-    case DType::float64:
-      return set_variants<double, OnHost<double>>(codelets, part, &Codelet::cpu);
-    case DType::complex64:
-      return set_variants<std::complex<float>, OnHost<std::complex<float>>>(codelets, part,
-                                                                            &Codelet::cpu);
-    case DType::complex128:
-      return set_variants<std::complex<double>, OnHost<std::complex<double>>>(codelets, part,
-                                                                              &Codelet::cpu);
-    case DType::bytes:
-      fail(Errc::internal, "a sparse matrix of bytes");
-  }
+  with_number_type(part.matrix->shape.dtype,
+                   [&]<class T>() { set_variants<T, OnHost<T>>(codelets, part, &Codelet::cpu); });
 }
 
 /// The steps of one level and all coarser ones.

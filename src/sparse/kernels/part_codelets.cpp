@@ -2,12 +2,10 @@
 // src/sparse/kernels/part_codelets.cpp: operands to arrays, for the four types.
 #include "sparse/kernels/part_codelets.h"
 
-#include <quadriga/error.h>
-
 #include <algorithm>
-#include <complex>
 #include <cstring>
 
+#include "base/number_type.h"
 #include "sparse/kernels/accesses.h"
 #include "sparse/kernels/iterations.h"
 #include "sparse/kernels/joint_iterations.h"
@@ -178,18 +176,7 @@ void make(PartCodelets& part, const PartPlan& plan, const WorkShape& work) {
   set_signatures(part, plan);
   set_costs(part, plan.shape, static_cast<double>(work.columns));
   add_cuda(part, plan, work);
-  switch (plan.shape.dtype) {
-    case DType::float32:
-      return set_bodies<float>(part, plan, work);
-    case DType::float64:
-      return set_bodies<double>(part, plan, work);
-    case DType::complex64:
-      return set_bodies<std::complex<float>>(part, plan, work);
-    case DType::complex128:
-      return set_bodies<std::complex<double>>(part, plan, work);
-    case DType::bytes:
-      fail(Errc::internal, "a sparse matrix of bytes");
-  }
+  with_number_type(plan.shape.dtype, [&]<class T>() { set_bodies<T>(part, plan, work); });
 }
 
 Codelet pass_codelet() {
@@ -205,11 +192,11 @@ Codelet pass_codelet() {
 }  // namespace
 
 SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns,
-                             const CyclePlan* cycle) {
+                             const CyclePlan* cycle, CgMethod method) {
   if (cycle) cycle_ = std::make_unique<CycleCodelets>(cycle->levels, columns);
   for (const PartPlan& plan : plans) {
     blocks_.push_back(plan.shape.blocks);
-    works_.push_back(work_shape(plan.shape, columns));
+    works_.push_back(work_shape(plan.shape, columns, method));
     make(parts_.emplace_back(), plan, work(works_.size() - 1));
   }
   restart_ = restart_codelet(blocks_, columns);
@@ -220,6 +207,8 @@ SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t colum
   replicate_ = replicate_codelet();
   if (plans.size() == 1) iterations_ = iterations_codelet(*this, plans.front(), cycle);
   if (plans.size() > 1 && !cycle) joint_iterations_ = joint_iterations_codelets(*this, plans);
+  if (method != CgMethod::classic)
+    one_reduction_ = std::make_unique<OneReductionCodelets>(*this, plans, columns, method);
 }
 
 }  // namespace quadriga::sparse

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "sparse/kernels/level_codelets.h"
+#include "sparse/kernels/one_reduction_codelets.h"
 #include "sparse/kernels/part_plan.h"
 #include "sparse/kernels/scalars.h"
 
@@ -40,6 +41,7 @@ struct RestartParams {
   Tolerances tolerances;
   bool is_first = true;          ///< Nothing of the states counts, except:
   bool keeps_direction = false;  ///< The next direction has a share of the last one.
+  bool replaces = false;         ///< As replace() of one_reduction_scalars.h.
 };
 
 struct ResidualParams {
@@ -47,9 +49,6 @@ struct ResidualParams {
   bool keeps_direction = false;  ///< p is as it was; else without a product nothing is.
   Relaxation first = {};         ///< Of M, where that is several tasks.
 };
-
-/// The records of one iteration, one a column, are at place (iteration - 1) % history_length.
-inline constexpr std::int64_t history_length = 64;
 
 /// Bytes of such a history.
 constexpr std::int64_t history_bytes(std::int64_t columns) noexcept {
@@ -75,7 +74,9 @@ struct PartCodelets {
 class SolveCodelets {
  public:
   /// Without a cycle M is blocks of rows. A cycle outlives the codelets.
-  SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns, const CyclePlan* cycle);
+  /// With one, the method is classic.
+  SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns, const CyclePlan* cycle,
+                CgMethod method = CgMethod::classic);
   SolveCodelets(const SolveCodelets&) = delete;
   SolveCodelets& operator=(const SolveCodelets&) = delete;
 
@@ -85,6 +86,8 @@ class SolveCodelets {
   }
   /// Of M, where that is several tasks; else null.
   const CycleCodelets* cycle() const noexcept { return cycle_.get(); }
+  /// Of methods other than classic; else null.
+  const OneReductionCodelets* one_reduction() const noexcept { return one_reduction_.get(); }
   /// {state update, sums of each part}. RestartParams.
   const Codelet& restart() const noexcept { return restart_; }
   /// {state update, sums of each part}.
@@ -116,6 +119,7 @@ class SolveCodelets {
   Codelet iterations_;
   Codelet replicate_;
   std::vector<Codelet> joint_iterations_;
+  std::unique_ptr<const OneReductionCodelets> one_reduction_;
 };
 
 }  // namespace quadriga::sparse

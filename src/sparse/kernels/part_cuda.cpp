@@ -2,15 +2,14 @@
 // src/sparse/kernels/part_cuda.cpp: operands on a device to launches, for the four types.
 #include "sparse/kernels/part_cuda.h"
 
-#include <fmt/format.h>
 #include <quadriga/error.h>
 
-#include <complex>
-
+#include "base/number_type.h"
 #include "device/cuda/cuda_check.h"
 #include "sparse/kernels/iterations.h"
 #include "sparse/kernels/launches_cuda.h"
 #include "sparse/kernels/on_stream_cuda.h"
+#include "sparse/kernels/sum_table_cuda.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -142,76 +141,36 @@ void add_launches(PartCodelets& part, const PartPlan& plan, const WorkShape& wor
   part.apply.cuda = [=](const Arguments& a) { launches.apply(a); };
 }
 
-/// The sums that are operands from `first` on.
-cuda::SumTable table_of(const Arguments& a, std::size_t first,
-                        const std::vector<std::int64_t>& blocks, std::int64_t columns) {
-  cuda::SumTable table;
-  require(blocks.size() <= cuda::SumTable::most_parts,
-          fmt::format("a matrix in {} parts; expected at most {} on GPUs", blocks.size(),
-                      cuda::SumTable::most_parts));
-  table.parts = static_cast<int>(blocks.size());
-  table.columns = static_cast<int>(columns);
-  for (std::size_t part = 0; part < blocks.size(); ++part) {
-    table.blocks_before[part + 1] = table.blocks_before[part] + blocks[part];
-    table.sums[part] = a.operands[first + part].as<const double>();
-  }
-  return table;
-}
-
 }  // namespace
 
 void add_cuda(PartCodelets& part, const PartPlan& plan, const WorkShape& work) {
-  switch (plan.shape.dtype) {
-    case DType::float32:
-      return add_launches<float>(part, plan, work);
-    case DType::float64:
-      return add_launches<double>(part, plan, work);
-    case DType::complex64:
-      return add_launches<std::complex<float>>(part, plan, work);
-    case DType::complex128:
-      return add_launches<std::complex<double>>(part, plan, work);
-    case DType::bytes:
-      fail(Errc::internal, "a sparse matrix of bytes");
-  }
+  with_number_type(plan.shape.dtype, [&]<class T>() { add_launches<T>(part, plan, work); });
 }
 
 Kernel restart_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
   return [=](const Arguments& a) {
-    cuda::restart(stream_of(a), table_of(a, 1, blocks, columns), a.operands[0].as<ColumnState>(),
+    cuda::restart(stream_of(a), sum_table(a, 1, blocks, columns), a.operands[0].as<ColumnState>(),
                   a.param<RestartParams>());
   };
 }
 
 Kernel set_step_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
   return [=](const Arguments& a) {
-    cuda::set_step(stream_of(a), table_of(a, 1, blocks, columns), a.operands[0].as<ColumnState>());
+    cuda::set_step(stream_of(a), sum_table(a, 1, blocks, columns), a.operands[0].as<ColumnState>());
   };
 }
 
 Kernel set_direction_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
   return [=](const Arguments& a) {
-    cuda::set_direction(stream_of(a), table_of(a, 2, blocks, columns),
+    cuda::set_direction(stream_of(a), sum_table(a, 2, blocks, columns),
                         a.operands[0].as<ColumnState>(), a.operands[1].as<IterationRecord>());
   };
 }
 
 Kernel iterations_on_cuda(const PartPlan& plan, const WorkShape& work) {
-  const auto of_type = [&]<class T>(T) -> Kernel {
+  return with_number_type(plan.shape.dtype, [&]<class T>() -> Kernel {
     return [launches = Launches<T>(plan, work)](const Arguments& a) { launches.iterations(a); };
-  };
-  switch (plan.shape.dtype) {
-    case DType::float32:
-      return of_type(float{});
-    case DType::float64:
-      return of_type(double{});
-    case DType::complex64:
-      return of_type(std::complex<float>{});
-    case DType::complex128:
-      return of_type(std::complex<double>{});
-    case DType::bytes:
-      break;
-  }
-  fail(Errc::internal, "a sparse matrix of bytes");
+  });
 }
 
 Kernel snapshot_on_cuda() {

@@ -17,10 +17,16 @@ void add_cuda(PartCodelets& part, const PartPlan& plan, const WorkShape& work);
 Kernel restart_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns);
 Kernel set_step_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns);
 Kernel set_direction_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns);
+Kernel set_step_alone_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns);
+Kernel end_step_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns);
+Kernel set_scalars_on_cuda(const std::vector<std::int64_t>& blocks, std::int64_t columns,
+                           CgMethod method);
 Kernel snapshot_on_cuda();
 Kernel replicate_on_cuda();
 /// That of iterations.h, for a matrix in one part: three kernels an iteration, as the last blocks
 /// of threads form the scalars. Plan and work outlive it.
 Kernel iterations_on_cuda(const PartPlan& plan, const WorkShape& work);
+/// The same of OneReductionCodelets: two kernels an iteration.
+Kernel one_reduction_on_cuda(const PartPlan& plan, const WorkShape& work);
 
 }  // namespace quadriga::sparse

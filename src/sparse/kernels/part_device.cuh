@@ -159,12 +159,18 @@ __device__ inline double sum_of_block(double value) {
   return total;
 }
 
+/// What is kept of the iteration that has just ended. By one thread.
+__device__ inline void keep_record(const ColumnState& state, IterationRecord* history, int columns,
+                                   int column) {
+  history[(state.iterations - 1) % history_length * columns + column] = {std::sqrt(state.squared),
+                                                                         state.alpha, state.beta};
+}
+
 /// The residual after a step is known, of a column that runs. By one thread.
 __device__ inline void end_iteration(ColumnState& state, const ColumnSums& sums,
                                      IterationRecord* history, int columns, int column) {
   sparse::set_direction(state, sums);
-  history[(state.iterations - 1) % history_length * columns + column] = {std::sqrt(state.squared),
-                                                                         state.alpha, state.beta};
+  keep_record(state, history, columns, column);
 }
 
 /// A quantity of all blocks of rows of a single part, known to thread 0: the order of additions is
@@ -190,6 +196,14 @@ __device__ inline bool is_last_block(unsigned* arrived) {
   if (is_last) __threadfence();
   return is_last;
 }
+
+/// What the last block of threads does with the sums of all.
+struct Ending {
+  ColumnState* states = nullptr;       ///< Null: nothing.
+  IterationRecord* history = nullptr;  ///< Of what ends an iteration.
+  unsigned* arrived = nullptr;
+  const double* step_sums = nullptr;  ///< Of a product whose scalars follow from these, too.
+};
 
 /// Blocks of threads for so many elements.
 inline unsigned grid_for(std::int64_t count) {

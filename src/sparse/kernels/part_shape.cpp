@@ -2,6 +2,8 @@
 // src/sparse/kernels/part_shape.cpp: arrays one after the other.
 #include "sparse/kernels/part_shape.h"
 
+#include "sparse/kernels/scalars.h"
+
 namespace quadriga::sparse {
 namespace {
 
@@ -40,7 +42,7 @@ void lay_out(PartShape& shape) noexcept {
   shape.bytes = layout.bytes();
 }
 
-WorkShape work_shape(const PartShape& part, std::int64_t columns) noexcept {
+WorkShape work_shape(const PartShape& part, std::int64_t columns, CgMethod method) noexcept {
   Layout layout;
   WorkShape work;
   work.columns = columns;
@@ -48,6 +50,20 @@ WorkShape work_shape(const PartShape& part, std::int64_t columns) noexcept {
   work.q = layout.take(part.rows * columns, size_of(part.dtype));
   work.r = layout.take(part.rows * columns, size_of(part.dtype));
   work.arrived = layout.take(1, sizeof(std::uint32_t));
+  work.method = method;
+  if (method != CgMethod::classic) {
+    RecurrencesShape& more = work.recurrences;
+    const auto vector = [&] { return layout.take(part.rows * columns, size_of(part.dtype)); };
+    more.direction = vector();
+    more.product = vector();
+    if (method == CgMethod::pipelined) {
+      more.u = vector();
+      more.w = vector();
+      more.m_product = vector();
+      more.am_product = vector();
+    }
+    more.states = layout.take(columns, sizeof(ColumnState));
+  }
   work.bytes = layout.bytes();
   return work;
 }

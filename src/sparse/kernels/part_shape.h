@@ -75,6 +75,19 @@ constexpr std::int64_t slices_of_block(const PartShape& shape) noexcept {
 /// Sets the offsets by the sizes.
 void lay_out(PartShape& shape) noexcept;
 
+/// Vectors that methods with one reduction an iteration (one_reduction.h) carry beside p, q and r;
+/// of `rows` each. Single-reduction iterations have the first two.
+struct RecurrencesShape {
+  std::int64_t direction = 0;
+  std::int64_t product = 0;
+  std::int64_t u = 0;
+  std::int64_t w = 0;
+  std::int64_t m_product = 0;
+  std::int64_t am_product = 0;
+  std::int64_t states =
+      0;  ///< ColumnState, one a column: as the last task that read them had them.
+};
+
 /// Vectors of one part of a solve: p has rows and halo, q and r have rows; `columns` each. On a GPU
 /// blocks of threads count themselves at `arrived`. Where M is several tasks, z is M*r, d what was
 /// added to z last, and s = r - A*z; they have rows, and the halos that matrices of M need.
@@ -89,9 +102,12 @@ struct WorkShape {
   std::int64_t arrived = 0;
   std::int64_t bytes = 0;
   bool has_levels = false;  ///< Whether there are z, d and s.
+  CgMethod method = CgMethod::classic;
+  RecurrencesShape recurrences;  ///< Of methods other than classic.
 };
 
-WorkShape work_shape(const PartShape& part, std::int64_t columns) noexcept;
+WorkShape work_shape(const PartShape& part, std::int64_t columns,
+                     CgMethod method = CgMethod::classic) noexcept;
 
 /// Of a part of a level of M.
 struct LevelSize {

@@ -7,6 +7,8 @@
 #include <quadriga/error.h>
 
 #include "sparse/kernels/launches_cuda.h"
+#include "sparse/kernels/one_reduction_launches_cuda.h"
+#include "sparse/kernels/one_reduction_scalars.h"
 #include "sparse/kernels/part_device.cuh"
 
 namespace quadriga::sparse::cuda {
@@ -185,19 +187,22 @@ __device__ void csr_rows(const DevicePart<N>& a, std::int64_t block, const Devic
   }
 }
 
-/// What the last block of threads does with the sums of all.
-struct Ending {
-  ColumnState* states = nullptr;  ///< Null: nothing.
-  unsigned* arrived = nullptr;
-};
-
 template <int K>
 __device__ void set_steps(const Ending& ending, const double* sums, std::int64_t blocks,
                           int columns, int column) {
   for (int c = column; c < column + K; ++c) {
     if (ending.states[c].status != IterationStatus::running) continue;
     const double pq = sum_of_part(sums, blocks, columns, 0, c);
-    if (threadIdx.x == 0) sparse::set_step(ending.states[c], pq);
+    if (!ending.step_sums) {
+      if (threadIdx.x == 0) sparse::set_step(ending.states[c], pq);
+      continue;
+    }
+    const double rz = sum_of_part(ending.step_sums, blocks, columns, 0, c);
+    const double rr = sum_of_part(ending.step_sums, blocks, columns, 1, c);
+    if (threadIdx.x > 0) continue;
+    sparse::end_step(ending.states[c], {rz, rr, 0}, 0);
+    keep_record(ending.states[c], ending.history, columns, c);
+    set_step_without_product(ending.states[c], pq);
   }
 }
 
@@ -290,10 +295,21 @@ void multiply(cudaStream_t stream, const PartArrays<T>& a, BlockRange range,
 template <class T>
 void multiply_and_set_step(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
                            ColumnState* states, double* sums, unsigned* arrived) {
-  launch_product(stream, a, {0, a.shape().blocks}, v, states, sums, {states, arrived});
+  launch_product(stream, a, {0, a.shape().blocks}, v, states, sums, {states, nullptr, arrived});
+}
+
+template <class T>
+void multiply_and_set_scalars(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+                              ColumnState* states, double* sums, const double* step_sums,
+                              IterationRecord* history, unsigned* arrived) {
+  launch_product(stream, a, {0, a.shape().blocks}, v, states, sums,
+                 {states, history, arrived, step_sums});
 }
 
 #define QUADRIGA_INSTANTIATE(T)                                                                  \
+  template void multiply_and_set_scalars(cudaStream_t, const PartArrays<T>&,                     \
+                                         const PartVectors<T>&, ColumnState*, double*,           \
+                                         const double*, IterationRecord*, unsigned*);            \
   template void multiply(cudaStream_t, const PartArrays<T>&, BlockRange, const PartVectors<T>&,  \
                          const ColumnState*, double*);                                           \
   template void multiply_and_set_step(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&, \

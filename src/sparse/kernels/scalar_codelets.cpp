@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "sparse/kernels/one_reduction_scalars.h"
 #include "sparse/kernels/part_codelets.h"
 #include "sparse/kernels/part_cuda.h"
 #include "sparse/kernels/scalars.h"
@@ -65,7 +66,11 @@ Codelet restart_codelet(const std::vector<std::int64_t>& blocks, std::int64_t co
       const double share = params.keeps_direction ? kept_share(states[c]) : 0;
       if (params.is_first) states[c] = {};
       const ColumnSums of_all{sums.of(0, c), sums.of(1, c), sums.of(2, c)};
-      restart(states[c], of_all, tolerance_of(params.tolerances, std::sqrt(of_all.bb)), share);
+      const double tolerance = tolerance_of(params.tolerances, std::sqrt(of_all.bb));
+      if (params.replaces)
+        replace(states[c], of_all, tolerance);
+      else
+        restart(states[c], of_all, tolerance, share);
     }
   };
   codelet.cuda = restart_on_cuda(blocks, columns);
@@ -102,6 +107,57 @@ Codelet set_direction_codelet(const std::vector<std::int64_t>& blocks, std::int6
     }
   };
   codelet.cuda = set_direction_on_cuda(blocks, columns);
+  return codelet;
+}
+
+Codelet set_step_alone_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
+  Codelet codelet{"sparse_set_step", signature({Access::update}, blocks.size())};
+  codelet.cost = cost_of(blocks, columns, 1);
+  codelet.cpu = [=](const Arguments& a) {
+    const AllSums sums(a, 1, blocks, columns);
+    auto* const states = a.operands[0].as<ColumnState>();
+    for (std::int64_t c = 0; c < columns; ++c)
+      if (states[c].status == IterationStatus::running)
+        set_step_without_product(states[c], sums.of(0, c));
+  };
+  codelet.cuda = set_step_alone_on_cuda(blocks, columns);
+  return codelet;
+}
+
+Codelet end_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
+  Codelet codelet{"sparse_end_step", signature({Access::update, Access::update}, blocks.size())};
+  codelet.cost = cost_of(blocks, columns, 2);
+  codelet.cpu = [=](const Arguments& a) {
+    const AllSums sums(a, 2, blocks, columns);
+    auto* const states = a.operands[0].as<ColumnState>();
+    auto* const history = a.operands[1].as<IterationRecord>();
+    for (std::int64_t c = 0; c < columns; ++c)
+      if (states[c].status == IterationStatus::running)
+        record_step(states[c], {sums.of(0, c), sums.of(1, c), 0}, 0, history, columns, c);
+  };
+  codelet.cuda = end_step_on_cuda(blocks, columns);
+  return codelet;
+}
+
+Codelet set_scalars_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns,
+                            CgMethod method) {
+  const bool is_pipelined = method == CgMethod::pipelined;
+  Codelet codelet{"sparse_set_scalars", signature({Access::update, Access::update},
+                                                  (is_pipelined ? 1 : 2) * blocks.size())};
+  codelet.cost = cost_of(blocks, columns, 3);
+  codelet.cpu = [=](const Arguments& a) {
+    const AllSums of_step(a, 2, blocks, columns);
+    const AllSums of_product(a, 2 + (is_pipelined ? 0 : blocks.size()), blocks, columns);
+    auto* const states = a.operands[0].as<ColumnState>();
+    auto* const history = a.operands[1].as<IterationRecord>();
+    const std::int64_t period = period_of(method);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      if (states[c].status != IterationStatus::running) continue;
+      record_step(states[c], {of_step.of(0, c), of_step.of(1, c), 0}, period, history, columns, c);
+      set_step_without_product(states[c], of_product.of(is_pipelined ? 2 : 0, c));
+    }
+  };
+  codelet.cuda = set_scalars_on_cuda(blocks, columns, method);
   return codelet;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <quadriga/codelet.h>
+#include <quadriga/sparse_plan.h>
 
 #include <cstdint>
 #include <vector>
@@ -16,6 +17,11 @@ namespace quadriga::sparse {
 Codelet restart_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns);
 Codelet set_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns);
 Codelet set_direction_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns);
+/// See OneReductionCodelets.
+Codelet set_step_alone_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns);
+Codelet end_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns);
+Codelet set_scalars_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns,
+                            CgMethod method);
 Codelet snapshot_codelet();
 Codelet replicate_codelet();
 

@@ -12,11 +12,18 @@ namespace quadriga::sparse {
 enum class IterationStatus : std::int32_t {
   running,
   converged,
+  due,       ///< The residual is to be computed anew, then the column goes on.
+  doubtful,  ///< Its scalars contradict a positive definite A: classic iterations have to tell.
   not_positive_definite,
   indefinite_preconditioner,
   not_finite,
   diverged,
 };
+
+/// Whether a column has broken down.
+constexpr bool is_fault(IterationStatus status) noexcept {
+  return status > IterationStatus::doubtful;
+}
 
 /// A residual that grows so much, squared, tells that the matrix is singular, or as good as.
 inline constexpr double largest_growth = 1e32;
@@ -30,7 +37,10 @@ struct ColumnState {
   std::int64_t iterations = 0;
   IterationStatus status = IterationStatus::running;
   std::int32_t unused = 0;
-  double first = 0;  ///< ||r||^2 before the first iteration.
+  double first = 0;        ///< ||r||^2 before the first iteration.
+  double renewed = 0;      ///< ||b - A*x||^2 when it was computed last.
+  double largest = 0;      ///< ||r||^2 since then.
+  std::int64_t since = 0;  ///< The number of iterations then.
 };
 
 /// What is kept of one iteration of a column.
@@ -39,6 +49,9 @@ struct IterationRecord {
   double alpha = 0;
   double beta = 0;
 };
+
+/// The records of one iteration, one a column, are at place (iteration - 1) % history_length.
+inline constexpr std::int64_t history_length = 64;
 
 /// Sums over all rows of one column.
 struct ColumnSums {
@@ -87,7 +100,9 @@ constexpr void restart(ColumnState& state, const ColumnSums& sums, double tolera
   if (state.iterations == 0) state.first = sums.rr;
   const IterationStatus before = state.status;
   judge(state, sums);
-  if (before > IterationStatus::converged) state.status = before;
+  if (is_fault(before)) state.status = before;
+  state.renewed = state.largest = sums.rr;
+  state.since = state.iterations;
 }
 
 /// p^H*A*p is known.

@@ -2,25 +2,12 @@
 // src/sparse/kernels/scalars_cuda.cu: the scalars between products and steps, by one block of
 // threads.
 #include "sparse/kernels/launches_cuda.h"
+#include "sparse/kernels/one_reduction_scalars.h"
 #include "sparse/kernels/part_device.cuh"
+#include "sparse/kernels/sums_device.cuh"
 
 namespace quadriga::sparse::cuda {
 namespace {
-
-/// A quantity of all blocks of rows, known to thread 0. A thread has every 256th block, counted
-/// over all parts, so that the order doesn't depend on how rows are cut.
-__device__ double sum_of_parts(const SumTable& table, int quantity, int column) {
-  double total = 0;
-  std::int64_t block = threadIdx.x;
-  for (int part = 0; part < table.parts; ++part) {
-    const std::int64_t before = table.blocks_before[part];
-    const std::int64_t after = table.blocks_before[part + 1];
-    const double* const sums =
-        table.sums[part] + quantity * (after - before) * table.columns + column;
-    for (; block < after; block += threads) total += sums[(block - before) * table.columns];
-  }
-  return sum_of_block(total);
-}
 
 __global__ void __launch_bounds__(threads)
     restart_all(SumTable table, ColumnState* states, RestartParams params) {
@@ -30,7 +17,11 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x > 0) continue;
     const double share = params.keeps_direction ? kept_share(states[c]) : 0;
     if (params.is_first) states[c] = {};
-    sparse::restart(states[c], sums, tolerance_of(params.tolerances, std::sqrt(sums.bb)), share);
+    const double tolerance = tolerance_of(params.tolerances, std::sqrt(sums.bb));
+    if (params.replaces)
+      sparse::replace(states[c], sums, tolerance);
+    else
+      sparse::restart(states[c], sums, tolerance, share);
   }
 }
 

@@ -69,13 +69,6 @@ __device__ void add_norms(const DevicePart<N>& a, const DeviceVectors<N>& v, std
   }
 }
 
-/// What the last block of threads does with the sums of all.
-struct Ending {
-  ColumnState* states = nullptr;  ///< Null: nothing.
-  IterationRecord* history = nullptr;
-  unsigned* arrived = nullptr;
-};
-
 __device__ void set_directions(const Ending& ending, const double* sums, std::int64_t blocks,
                                int columns) {
   for (int c = 0; c < columns; ++c) {

@@ -26,12 +26,6 @@ bool any_runs(const ColumnState* states, std::int64_t columns) noexcept {
   });
 }
 
-/// p = z + beta*p for one row and column; p may be anything where beta is zero.
-template <class T>
-void turn_element(T& p, const T& z, double beta) noexcept {
-  p = beta == 0 ? z : z + p * static_cast<Real<T>>(beta);
-}
-
 /// r^H*M*r and ||r||^2 of a block.
 template <class T>
 void sum_residual(const PartArrays<T>& a, const PartVectors<T>& v, std::int64_t block,

@@ -181,6 +181,9 @@ class RandomPlan {
           return fmt::format("another next use of tile {} after {}", tile, after);
       if (plan_.next_use(tile, device) != next_use_after(tile, device, 0))
         return fmt::format("another next use of tile {}", tile);
+      const bool is_user = plan_.possible_users(tile) >> device & 1;
+      if (is_user != (next_use_after(tile, device, 0) != UINT64_MAX))
+        return fmt::format("another answer on whether a device may use tile {}", tile);
     }
     std::deque<Fetch> found;
     lookaheads_[device].follow(spaces_[device], found);

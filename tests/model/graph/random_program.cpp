@@ -420,6 +420,7 @@ std::string RandomProgram::run(Engine& engine) {
       if (std::string wrong = carry_out(engine, steps_[step]); !wrong.empty())
         return fmt::format("step {}: {}", step, wrong);
     std::string wrong = compare_all(engine);
+    renamed_ = engine.counters().renaming.renamed;
     for (std::size_t i = 0; i < tiles_.size(); ++i)
       if (!tiles_[i].removed) engine.remove(places_[i].data);
     return wrong;

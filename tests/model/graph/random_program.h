@@ -69,6 +69,8 @@ class RandomProgram {
   /// The host's buffers without which no such program may get by: for all tiles that have no home,
   /// and the operands of a task.
   std::size_t least_host_memory() const;
+  /// Writes that were renamed in the last run.
+  std::uint64_t renamed() const { return renamed_; }
 
  private:
   struct Tile {
@@ -107,6 +109,7 @@ class RandomProgram {
   std::vector<Place> places_;
   DeviceHomes homes_;
   std::vector<Data> operands_;  ///< Of the tasks so far, for their children.
+  std::uint64_t renamed_ = 0;
 };
 
 /// A machine of emulated accelerators that hold three of the largest tiles each, beside a CPU.

@@ -25,6 +25,13 @@ void pad_columns(Machine& machine, Random random) {
   }
 }
 
+/// Half of the engines may rename, within memory for a few tiles or for all.
+std::size_t renaming_bytes(std::uint64_t seed, std::size_t tile_bytes) {
+  Random own(mix(seed ^ 0x7e4a));
+  if (own.chance(0.5)) return 0;
+  return tile_bytes << (own.chance(0.5) ? 0 : own.below(10));
+}
+
 constexpr std::uint64_t batch = 100;  ///< Programs on one engine.
 
 ProgramRun make_batch_run(std::uint64_t seed, DeviceKind kind) {
@@ -41,6 +48,7 @@ ProgramRun make_batch_run(std::uint64_t seed, DeviceKind kind) {
   options.policy = random.chance(0.5) ? "affinity" : "steal";
   options.seed = seed;
   options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);
+  options.renaming_bytes = renaming_bytes(seed / batch, program_options.most_bytes);
   options.host_memory = std::size_t{1} << 30;
   // A device's callbacks, which run bodies there, may not submit.
   Random own(mix(seed));
@@ -113,6 +121,8 @@ ProgramRun make_run(std::uint64_t seed, bool virtual_clock, bool nested) {
   options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);
   program_options.few_buffers = Random(seed).chance(0.3);
   RandomProgram program(random(), program_options, devices + (cores > 0));
+  if (!program_options.few_buffers)
+    options.renaming_bytes = renaming_bytes(seed, program_options.most_bytes);
   options.host_memory =
       program_options.few_buffers ? program.least_host_memory() : std::size_t{1} << 30;
   return {options, devices, std::move(program)};
@@ -152,7 +162,9 @@ std::string run_on_host(std::uint64_t seed) {
   options.devices = fmt::format("cpu:{}", 1 + random.below(3));
   options.policy = random.chance(0.5) ? "affinity" : "steal";
   options.window = random.chance(0.5) ? 4096 : 16 + random.below(48);
-  RandomProgram program(random(), {.nested = true}, 1);
+  const ProgramOptions program_options{.nested = true};
+  options.renaming_bytes = renaming_bytes(seed, program_options.most_bytes);
+  RandomProgram program(random(), program_options, 1);
   return program.run(options);
 }
 

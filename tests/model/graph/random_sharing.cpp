@@ -85,25 +85,25 @@ void more(const Arguments& a) {
 }
 
 Codelet made(const char* name, std::vector<Access> access, void (*body)(const Arguments&),
-             Where where, bool at_host) {
+             Kernel (*on_gpu)(Kernel), bool at_host) {
   Codelet codelet;
   codelet.name = name;
   codelet.access = std::move(access);
   codelet.cpu = body;
   codelet.host_only = at_host;
-  if (where == Where::virtual_gpus && !at_host) codelet.cuda = body;
+  if (on_gpu != nullptr && !at_host) codelet.cuda = on_gpu(body);
   codelet.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
   return codelet;
 }
 
-std::vector<Codelet> codelets_of(Where where) {
+std::vector<Codelet> codelets_of(Kernel (*on_gpu)(Kernel)) {
   std::vector<Codelet> all;
   for (const bool at_host : {false, true}) {
-    all.push_back(made("shift", {Access::update}, shift, where, at_host));
-    all.push_back(made("combine", {Access::read, Access::update}, combine, where, at_host));
-    all.push_back(made("overwrite", {Access::read, Access::write}, overwrite, where, at_host));
-    all.push_back(made("gather", {Access::read, Access::commute}, gather, where, at_host));
-    all.push_back(made("more", {Access::update}, more, where, at_host));
+    all.push_back(made("shift", {Access::update}, shift, on_gpu, at_host));
+    all.push_back(made("combine", {Access::read, Access::update}, combine, on_gpu, at_host));
+    all.push_back(made("overwrite", {Access::read, Access::write}, overwrite, on_gpu, at_host));
+    all.push_back(made("gather", {Access::read, Access::commute}, gather, on_gpu, at_host));
+    all.push_back(made("more", {Access::update}, more, on_gpu, at_host));
   }
   return all;
 }
@@ -117,11 +117,11 @@ struct Spot {
 /// A program and its mirror, step by step.
 class Program {
  public:
-  Program(std::uint64_t seed, Where where)
-      : random_(mix(seed)), codelets_(codelets_of(where)), resident_(random_.below(2) == 0) {
-    WrappedOptions options = options_for(where);
-    options.seed = random_();
-    engine_ = EngineAccess::make_unique(std::move(options));
+  Program(std::uint64_t seed, Engine& engine, Kernel (*on_gpu)(Kernel))
+      : random_(mix(seed)),
+        codelets_(codelets_of(on_gpu)),
+        resident_(random_.below(2) == 0),
+        engine_(&engine) {
     for (Block& block : blocks_)
       for (double& value : block) value = static_cast<double>(random_.below(9));
     mirror_ = blocks_;
@@ -132,6 +132,7 @@ class Program {
     for (step_ = 0; step_ < steps && wrong_.empty(); ++step_) one_step();
     engine_->wait(patience);
     for (std::size_t block = 0; block < blocks_.size(); ++block) check({block, 0}, "at the end");
+    while (!held_.empty()) forget();
     return wrong_;
   }
 
@@ -253,7 +254,7 @@ class Program {
   std::string wrong_;
   std::map<Spot, std::vector<Data>> held_;
   std::optional<Future> last_;
-  std::unique_ptr<Engine> engine_;  // Ends before what its tasks use.
+  Engine* engine_;
 };
 
 /// What one of several threads does; counts what it has added to each element.
@@ -283,30 +284,40 @@ void add_by_turns(Engine& engine, const Codelet& codelet, Block& block, Random r
   }
 }
 
+std::unique_ptr<Engine> engine_for(std::uint64_t seed, Where where) {
+  WrappedOptions options = options_for(where);
+  options.seed = mix(seed + 1);
+  if (seed % 2 == 0) options.renaming_bytes = 64 << mix(seed) % 8;  // a tile or so, to all
+  return EngineAccess::make_unique(std::move(options));
+}
+
+/// Under the virtual clock GPUs run bodies as they are.
+auto on_virtual_gpus(Where where) -> Kernel (*)(Kernel) {
+  if (where != Where::virtual_gpus) return nullptr;
+  return [](Kernel body) { return body; };
+}
+
 }  // namespace
 
-std::string run_sharing(std::uint64_t seed, Where where) {
+std::string run_sharing(std::uint64_t seed, Engine& engine, Kernel (*on_gpu)(Kernel)) {
   try {
-    return Program(seed, where).run();
+    return Program(seed, engine, on_gpu).run();
   } catch (const std::exception& error) {
     return error.what();
   }
 }
 
-std::string run_sharing_threads(std::uint64_t seed, Where where) {
+std::string run_sharing_threads(std::uint64_t seed, Engine& engine, Kernel (*on_gpu)(Kernel)) {
   Random random(mix(seed));
-  const std::vector<Codelet> codelets = codelets_of(where);
+  const std::vector<Codelet> codelets = codelets_of(on_gpu);
   Block block{};
   std::array<std::array<int, order * order>, 3> added{};
   std::array<std::string, 3> wrong;
-  WrappedOptions options = options_for(where);
-  options.seed = random();
-  const std::unique_ptr<Engine> engine = EngineAccess::make_unique(std::move(options));
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < added.size(); ++i)
     threads.emplace_back([&, i, own = random.split()] {
       try {
-        add_by_turns(*engine, codelets[4], block, own, added[i]);
+        add_by_turns(engine, codelets[4], block, own, added[i]);
       } catch (const std::exception& error) {
         wrong[i] = error.what();
       }
@@ -314,13 +325,21 @@ std::string run_sharing_threads(std::uint64_t seed, Where where) {
   for (std::thread& thread : threads) thread.join();
   for (const std::string& each : wrong)
     if (!each.empty()) return each;
-  engine->wait(patience);
+  engine.wait(patience);
   for (std::size_t i = 0; i < block.size(); ++i) {
     const int expected = added[0][i] + added[1][i] + added[2][i];
 
     if (block[i] != expected) return fmt::format("element {} is {}, not {}", i, block[i], expected);
   }
   return "";
+}
+
+std::string run_sharing(std::uint64_t seed, Where where) {
+  return run_sharing(seed, *engine_for(seed, where), on_virtual_gpus(where));
+}
+
+std::string run_sharing_threads(std::uint64_t seed, Where where) {
+  return run_sharing_threads(seed, *engine_for(seed, where), on_virtual_gpus(where));
 }
 
 }  // namespace quadriga

@@ -17,4 +17,9 @@ std::string run_sharing(std::uint64_t seed, Where where);
 /// added, in any order. Empty, or what was wrong.
 std::string run_sharing_threads(std::uint64_t seed, Where where);
 
+/// The same on a given engine, on whose GPUs bodies run as `on_gpu` makes variants of them. The
+/// first leaves no data there, so that devices which take long to get ready serve several programs.
+std::string run_sharing(std::uint64_t seed, Engine& engine, Kernel (*on_gpu)(Kernel));
+std::string run_sharing_threads(std::uint64_t seed, Engine& engine, Kernel (*on_gpu)(Kernel));
+
 }  // namespace quadriga

@@ -106,6 +106,23 @@ TEST(HostNodes, AreOneTableOfRoutes) {
   EXPECT_EQ(table.find(3, 0), RouteTable::none);
 }
 
+TEST(HostNodes, WithGreatNumbersTakeNoMoreMemory) {
+  std::string text = two_nodes;
+  const auto renumber = [&text](const std::string& part) {
+    const std::string old = part + "0";
+    for (std::size_t at = 0; (at = text.find(old, at)) != std::string::npos; ++at)
+      text.replace(at, old.size(), part + "100000");
+  };
+  renumber("\"index\": ");
+  renumber("\"node\": ");
+  const Machine machine = Machine::from_json(text);
+  const RouteTable table(machine);
+  EXPECT_EQ(table.all().size(), 2u * 3 * 3) << "any node's, and one node's own";
+  EXPECT_EQ(table.find(0, 2, 100000), 3);
+  EXPECT_EQ(table.find(0, 2, 99999), 1) << "it has none of its own";
+  EXPECT_EQ(table.find(0, 1, 100000), 0) << "as on any node";
+}
+
 TEST(HostNodes, WrongOnesAreRefused) {
   const auto expect = [](const std::string& message, const std::string& part) {
     EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' is not in: " << message;

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -281,6 +282,20 @@ TEST_P(TasksC, RefuseWhatIsWrong) {
   refused(quadriga_data_register(engine_, nullptr, 1, 1, 1, 'd', &none), -2, "the memory is NULL");
   refused(quadriga_data_register(engine_, x.data(), 1, 1, 1, 'q', &none), -6, "type is 'q'");
   refused(quadriga_data_register(engine_, x.data(), 4, 1, 2, 'd', &none), QUADRIGA_INVALID, "");
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [rows, cols, ld] :
+       {std::array{std::int64_t{26}, std::int64_t{1} << 60, std::int64_t{32}},
+        std::array{std::int64_t{1}, std::int64_t{8}, std::int64_t{1} << 61},
+        std::array{std::int64_t{1} << 61, std::int64_t{1}, std::int64_t{1} << 61},
+        std::array{most, most, most}})
+    refused(quadriga_data_register(engine_, x.data(), rows, cols, ld, 'd', &none), QUADRIGA_INVALID,
+            "more bytes than any memory");
+  auto* const end = reinterpret_cast<void*>(~std::uintptr_t{0} - 7);
+  refused(quadriga_data_register(engine_, end, 2, 1, 2, 'd', &none), QUADRIGA_INVALID,
+          "more bytes than any memory");
+  refused(
+      quadriga_data_temporary(engine_, std::int64_t{1} << 40, std::int64_t{1} << 24, 'd', &none),
+      QUADRIGA_INVALID, "more bytes than any memory");
   EXPECT_EQ(none, nullptr);
   quadriga_access* access = nullptr;
   refused(quadriga_on_host(a, QUADRIGA_COMMUTE, -1, &access), QUADRIGA_INVALID, "");

@@ -73,6 +73,36 @@ TEST(InboxTest, OnceBrokenNobodyWaits) {
   EXPECT_TRUE(inbox.is_broken());
 }
 
+/// Who takes looks without a lock whether there is anything.
+TEST(InboxTest, MessagesAreThereByTheTimeThatALaterRequestIsSeen) {
+  constexpr std::uint64_t messages = 2000;
+  Inbox inbox;
+  std::uint64_t seen = 0;
+  const std::function<bool()> work = [&] { return seen == messages; };
+  const auto request = std::make_shared<DriverRequest>(work);
+  std::thread poster([&] {
+    for (std::uint64_t id = 1; id <= messages; ++id)
+      inbox.post({.kind = Message::Kind::ready, .id = id});
+    inbox.post(request);
+  });
+  std::vector<Message> taken;
+  const auto take = [&] {
+    inbox.take(taken);
+    for (const Message& message : taken) EXPECT_EQ(message.id, ++seen);
+    taken.clear();
+  };
+  std::vector<std::shared_ptr<DriverRequest>> requests;
+  while (requests.empty()) {
+    take();
+    requests = inbox.take_requests();
+  }
+  take();
+  EXPECT_TRUE(requests.front()->run()) << seen << " messages";
+  requests.front()->answer(nullptr);
+  EXPECT_TRUE(inbox.empty());
+  poster.join();
+}
+
 TEST(InboxTest, AMessageEndsTheWait) {
   Inbox inbox;
   std::thread other([&] { inbox.post({.kind = Message::Kind::ready}); });

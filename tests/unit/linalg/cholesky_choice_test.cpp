@@ -48,7 +48,7 @@ class CholeskyChoices : public ::testing::Test {
 
 TEST_F(CholeskyChoices, GetBetterFromCallToCallAndKeepTheTile) {
   allow(4);
-  constexpr std::int64_t order = 12345;
+  constexpr std::int64_t order = 14001;
   const Engine engine = engine_of_uneven();
   const CholeskyChoice first = choose(engine, order, Asked::by_query);
   ASSERT_GT(first.tile, 0);
@@ -93,6 +93,32 @@ TEST_F(CholeskyChoices, TakeThePartOfTheirTimeThatTheSettingSays) {
     choice = next;
   }
   EXPECT_GT(spent, 0);
+}
+
+// By a real clock: what trials took is charged, and is what the next ones are taken to cost.
+TEST_F(CholeskyChoices, PayForTrialsWhatTheyTook) {
+  allow(60);
+  EngineOptions options;
+  options.devices =
+      fmt::format("machine={}/machines/h200x4.json:4,memory=64MiB", QUADRIGA_SOURCE_DIR);
+  const Engine engine(options);
+  CholeskyChoice choice = choose(engine, 1500, Asked::by_query);
+  ASSERT_GT(choice.tile, 0);
+  int rounds = 0;
+  for (int call = 0; call < 40 && !choice.untried.empty(); ++call) {
+    const CholeskyChoice next = choose(engine, 1500, Asked::by_call);
+    const double paid = choice.saved + 0.6 * next.foretold - next.saved;
+    const bool tried = next.untried.size() < choice.untried.size();
+    rounds += tried ? 1 : 0;
+    if (tried)
+      EXPECT_GT(next.price, 0);
+    else
+      EXPECT_LT(choice.saved + 0.6 * next.foretold,
+                2 * std::max(choice.price, trial_seconds(next.tasks)));
+    EXPECT_NEAR(std::remainder(paid, next.price), 0, 1e-9) << call;
+    choice = next;
+  }
+  EXPECT_GT(rounds, 0);
 }
 
 TEST_F(CholeskyChoices, OfAGivenTileAreItsPlaces) {

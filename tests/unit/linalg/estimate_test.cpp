@@ -3,10 +3,12 @@
 // extrapolated; tiles chosen by default.
 #include "linalg/estimate.h"
 
+#include <fmt/format.h>
 #include <quadriga/error.h>
 #include <quadriga/simulate.h>
 
 #include <chrono>
+#include <ostream>
 
 #include "linalg/kernels/codelets.h"
 #include "sanitized.h"
@@ -173,6 +175,15 @@ Problem factorization_of(std::int64_t order) {
 }
 Problem product_of(std::int64_t m, std::int64_t n, std::int64_t k) {
   return {Problem::Kind::matmul, m, n, k, DType::float64, false, false};
+}
+
+/// The test's name in reports.
+void PrintTo(const LargeCase& test, std::ostream* out) {
+  const Problem& problem = test.problem;
+  const char* const kind = problem.kind == Problem::Kind::cholesky    ? "Cholesky"
+                           : problem.kind == Problem::Kind::cho_solve ? "solve"
+                                                                      : "product";
+  *out << fmt::format("{} of {} rows on {}", kind, problem.m, test.devices);
 }
 
 class ExtrapolatedEstimate : public ::testing::TestWithParam<LargeCase> {};

@@ -60,8 +60,9 @@ TEST_P(Mixed, SmallerMemoryOfSomeHardlySlowsTheOthers) {
   const double whole = seconds(mixed(4, 2, 1), GetParam(), n);
   EXPECT_LE(seconds(mixed(4, 2, 64), GetParam(), n), 1.08 * whole);
   // There is room for tiles of 2048 rows, which are copied by short runs; and factorizations that
-  // don't fit aren't tried, those beside them are, which takes 6 % from `whole`.
-  EXPECT_LE(seconds(mixed(4, 2, 128), GetParam(), n), 1.22 * whole);
+  // don't fit aren't tried, those beside them are, which takes 7 % from `whole`, as forwarding in
+  // slices takes 2 %.
+  EXPECT_LE(seconds(mixed(4, 2, 128), GetParam(), n), 1.24 * whole);
 }
 
 TEST_P(Mixed, SlowDevicesDontHinderASmallProblem) {

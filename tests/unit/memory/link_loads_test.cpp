@@ -41,6 +41,22 @@ TEST(LinkLoads, AreTheMachinesTimesOnIdleLinks) {
   expect_idle_times(described("h200x4.json"));
 }
 
+TEST(LinkLoads, CrowdedLinksCountForAllThatNeedThem) {
+  const LinkLoads idgraf(described("idgraf.json"));
+  const auto crowded = [&](SpaceId from, SpaceId to) {
+    return idgraf.crowded_seconds(from, to, 100'000'000);
+  };
+  EXPECT_LT(crowded(1, 2), crowded(1, 3)) << "behind one switch, and behind two";
+  EXPECT_LT(crowded(1, 3), crowded(host_space, 3)) << "all devices copy from the host";
+  EXPECT_LT(crowded(host_space, 5), crowded(1, 5)) << "which the other half crosses twice";
+  const Machine alone = Machine::parse("emulated:3,h2d=4GB/s,d2h=3GB/s,peer=2GB/s,latency=1e-5");
+  const LinkLoads loads(alone);
+  for (const SpaceId to : {SpaceId{2}, host_space})
+    EXPECT_DOUBLE_EQ(loads.crowded_seconds(1, to, 8'000'000), alone.copy_seconds(1, to, 8e6));
+  EXPECT_TRUE(std::isinf(
+      LinkLoads(Machine::parse("emulated:2,peer=off")).crowded_seconds(1, 2, 8'000'000)));
+}
+
 TEST(LinkLoads, ForgetWhatHasEnded) {
   LinkLoads loads(described("idgraf.json"));
   const double idle = loads.seconds(1, 2, 1'000'000);

@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <vector>
 
 #include "memory/memory.h"
@@ -70,16 +71,21 @@ class RelayTest : public ::testing::Test, public TileForecast, public MemoryList
     const Need need{tile, access};
     ASSERT_TRUE(is_done(memory_->staging().stage({&need, 1}, space)));
   }
-  /// Written by a task on a device that has ended, and by none again.
-  void write_final(SpaceId space) {
+  /// By a task on a device that has ended.
+  TileId written(SpaceId space) {
     const TileId tile = add();
     stage(tile, space, Access::write);
     memory_->used(tile, space, Access::write, {6, ++kernels_});
     memory_->residency().unpin(tile, space);
     memory_->transfers().confirm(tile);
+    return tile;
+  }
+  /// No task writes it again.
+  void write_final_of(TileId tile) {
     finals_.insert(tile);
     memory_->residency().write_final(tile);
   }
+  void write_final(SpaceId space) { write_final_of(written(space)); }
   /// Copies on a stream that haven't ended.
   std::ptrdiff_t under_way(StreamId stream) {
     for (const Instruction& each : instructions_.pending())
@@ -94,11 +100,13 @@ class RelayTest : public ::testing::Test, public TileForecast, public MemoryList
         std::ranges::find(copies_, stream, [](const Event& event) { return event.stream; });
     Completion completion;
     completion.event = *oldest;
+    completion.error = error_;
     copies_.erase(oldest);
     memory_->completed(completion);
   }
 
   std::set<TileId> finals_;
+  std::exception_ptr error_;  ///< Of copies that end.
   std::vector<Event> copies_;
   std::uint64_t kernels_ = 0;
   std::vector<std::byte> home_ = std::vector<std::byte>(tile_bytes);
@@ -167,13 +175,97 @@ TEST_F(RelayTest, EqualLinksWorkForThemselves) {
 TEST_F(RelayTest, WhatIsFinalGoesHomeByTheQuickerLink) {
   begin(10e6);
   for (int i = 0; i < 3; ++i) write_final(2);
-  EXPECT_EQ(under_way(out_of_second), 2);
-  EXPECT_EQ(under_way(to_first), 1) << "the third";
+  EXPECT_EQ(under_way(out_of_second), 0) << "its own, though it is free";
+  EXPECT_EQ(under_way(to_first), 3);
   EXPECT_EQ(under_way(out_of_first), 0);
+  for (int i = 0; i < 3; ++i) end(to_first);
+  EXPECT_EQ(under_way(out_of_first), 3);
+  for (int i = 0; i < 3; ++i) end(out_of_first);
+  EXPECT_EQ(under_way(out_of_second), 0);
+  for (const TileId tile : finals_) EXPECT_EQ(memory_->directory().owner(tile), no_space);
+}
+
+// An operand on its way to another device goes home from there, once it has arrived.
+TEST_F(RelayTest, WhatIsFinalWaitsForAReplicaBehindAQuickerLink) {
+  begin(10e6);
+  const TileId tile = written(2);
+  stage(tile, 1);
+  write_final_of(tile);
+  EXPECT_EQ(under_way(to_first), 1);
+  EXPECT_EQ(under_way(out_of_second), 0);
   end(to_first);
   EXPECT_EQ(under_way(out_of_first), 1);
-  end(out_of_first), end(out_of_second), end(out_of_second);
-  for (const TileId tile : finals_) EXPECT_EQ(memory_->directory().owner(tile), no_space);
+  EXPECT_EQ(under_way(out_of_second), 0);
+}
+
+TEST_F(RelayTest, BehindAnEqualLinkNothingFinalIsWaitedFor) {
+  begin(100e6);
+  const TileId tile = written(2);
+  stage(tile, 1);
+  write_final_of(tile);
+  EXPECT_EQ(under_way(out_of_second), 1);
+  end(to_first);
+  EXPECT_EQ(under_way(out_of_first), 0);
+}
+
+// What waits for another device stands behind six tiles, longer than its own link takes.
+TEST_F(RelayTest, AReplicaBehindALongQueueIsNotWaitedFor) {
+  machine_ = machine(10e6);
+  for (Link& link : machine_.links)
+    if (link.name.find("peer") != std::string::npos) link.bytes_per_second = 50e6;
+  memory_.emplace(instructions_, machine_, resources(), *this, *this, MemoryOptions{});
+  std::vector<TileId> queued;
+  for (int i = 0; i < 7; ++i) queued.push_back(written(2));
+  for (const TileId tile : queued) stage(tile, 1);
+  write_final_of(queued.back());
+  EXPECT_EQ(under_way(out_of_second), 1);
+}
+
+TEST_F(RelayTest, AWayThatFailedIsNotTriedAgain) {
+  begin(10e6);
+  write_final(2);
+  ASSERT_EQ(under_way(to_first), 1);
+  error_ = std::make_exception_ptr(std::runtime_error("broken link"));
+  end(to_first);
+  EXPECT_EQ(under_way(to_first), 0);
+  EXPECT_EQ(under_way(out_of_second), 1);
+}
+
+// Its new writer has not ended: what it leaves is certain, and goes home, only then.
+TEST_F(RelayTest, WhatIsWrittenAgainDoesntGoHomeWhenItsOldWayFails) {
+  begin(10e6);
+  const TileId tile = written(2);
+  write_final_of(tile);
+  ASSERT_EQ(under_way(to_first), 1);
+  stage(tile, 2, Access::update);
+  memory_->used(tile, 2, Access::update, {6, ++kernels_});
+  memory_->residency().unpin(tile, 2);
+  error_ = std::make_exception_ptr(std::runtime_error("broken link"));
+  end(to_first);
+  EXPECT_EQ(under_way(out_of_second), 0);
+}
+
+// It would fail at once, again and again, before the probe's turn has come.
+TEST_F(RelayTest, NothingIsFetchedFromADeviceThatIsProbed) {
+  begin(100e6);
+  const TileId tile = written(2);
+  memory_->transfers().probe(2);
+  const Need need{tile, Access::read};
+  EXPECT_TRUE(awaits(memory_->staging().stage({&need, 1}, 1), Awaits::source));
+  EXPECT_EQ(under_way(to_first), 0);
+  end(out_of_second);
+  stage(tile, 1);
+  EXPECT_EQ(under_way(to_first), 1);
+}
+
+TEST_F(RelayTest, WhatIsFinalStaysOnADeviceThatIsProbed) {
+  begin(10e6);
+  const TileId tile = written(2);
+  memory_->transfers().probe(2);
+  const std::ptrdiff_t probes = under_way(out_of_second);
+  write_final_of(tile);
+  EXPECT_EQ(under_way(to_first), 0);
+  EXPECT_EQ(under_way(out_of_second), probes);
 }
 
 }  // namespace

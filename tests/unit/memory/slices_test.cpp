@@ -25,13 +25,31 @@ TEST(Slices, CoverAllColumnsOnce) {
     for (std::size_t slices = 1; slices <= many; ++slices) {
       std::size_t next = 0;
       for (std::size_t i = 0; i < slices; ++i) {
-        const ColumnRange range = slice_of(many, slices, i);
-        EXPECT_EQ(range.first, next);
-        EXPECT_GE(range.count, many / slices);
-        EXPECT_LE(range.count, many / slices + 1);
-        next += range.count;
+        const Slice slice = slice_of(width, many, slices, i);
+        EXPECT_EQ(slice.first_column, next);
+        EXPECT_GE(slice.columns, many / slices);
+        EXPECT_LE(slice.columns, many / slices + 1);
+        EXPECT_EQ(slice.first_byte, 0u);
+        EXPECT_EQ(slice.bytes, width);
+        next += slice.columns;
       }
       EXPECT_EQ(next, many);
+    }
+}
+
+TEST(Slices, OfOneColumnCoverItsBytesOnce) {
+  for (const std::size_t bytes : {1u, 255u, 256u, 700u, 5000u, 4096u})
+    for (std::size_t slices = 1; slices <= most_slices(bytes, 1); ++slices) {
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < slices; ++i) {
+        const Slice slice = slice_of(bytes, 1, slices, i);
+        EXPECT_EQ(slice.first_byte, next);
+        EXPECT_EQ(slice.first_byte % slice_alignment, 0u);
+        EXPECT_EQ(slice.columns, 1u);
+        EXPECT_GT(slice.bytes, 0u);
+        next += slice.bytes;
+      }
+      EXPECT_EQ(next, bytes);
     }
 }
 
@@ -50,6 +68,7 @@ class SlicesTest : public ::testing::Test, public TileForecast, public MemoryLis
   std::uint64_t next_use(TileId, SpaceId) const override { return no_next_use; }
   double positions_per_second(SpaceId) const override { return 0; }
   bool is_final(TileId) const override { return false; }
+  std::uint64_t readers(TileId) const override { return readers_; }
   void copy_ended(StreamId, Reason, TileId, SpaceId, SpaceId to, std::size_t bytes,
                   const Completion& completion) override {
     EXPECT_EQ(bytes, width * columns);
@@ -86,6 +105,15 @@ class SlicesTest : public ::testing::Test, public TileForecast, public MemoryLis
   }
   void queue(SpaceId from, SpaceId to, std::size_t slices = 1) {
     memory_.transfers().queue(tile_, from, to, Reason::stage, slices);
+    take_instructions();
+  }
+  /// A task reads the tile in a space.
+  void stage(SpaceId space) {
+    const Need need{tile_, Access::read};
+    ASSERT_TRUE(is_done(memory_.staging().stage({&need, 1}, space)));
+    take_instructions();
+  }
+  void take_instructions() {
     for (const Instruction& each : instructions_.pending()) queued_[each.stream].push_back(each);
     instructions_.clear();
   }
@@ -123,13 +151,14 @@ class SlicesTest : public ::testing::Test, public TileForecast, public MemoryLis
 
   std::vector<std::byte> home_ = std::vector<std::byte>(pitch * columns);
   std::array<std::array<std::byte, 4096>, 2> block_{};
+  std::uint64_t readers_ = 0;
   std::vector<SpaceId> arrived_;
   int failures_ = 0;
   Nanoseconds begin_ = -1;
   std::map<StreamId, std::deque<Instruction>> queued_;
   std::map<StreamId, std::uint64_t> ended_;
   TileId tile_ = no_tile;
-  Machine machine_ = Machine::parse("emulated:2,memory=1MiB,h2d=1GB/s,d2h=1GB/s,peer=1GB/s");
+  Machine machine_ = Machine::parse("emulated:2,memory=1MiB,h2d=1MB/s,d2h=1MB/s,peer=4MB/s");
   Instructions instructions_;
   Memory memory_{instructions_, machine_, resources(), *this, *this, {}};
 };
@@ -187,6 +216,31 @@ TEST_F(SlicesTest, OneThatFailsFailsTheTileAndWhatWasForwarded) {
   EXPECT_FALSE(memory_.directory().valid(tile_, 2));
   EXPECT_TRUE(memory_.directory().written(tile_)) << "home has it";
   memory_.validate();
+}
+
+TEST_F(SlicesTest, WhatTwoDevicesReadLeavesTheHostOnceAndIsPassedOn) {
+  readers_ = 0b110;
+  stage(1);
+  const std::size_t slices = memory_.transfers().slices(tile_, 1).size();
+  EXPECT_EQ(slices, 8u) << "210 us from device to device, and 2.7 us for each slice";
+  stage(2);
+  EXPECT_EQ(memory_.transfers().slices(tile_, 2).size(), slices);
+  for (std::size_t slice = 0; slice < slices; ++slice) {
+    EXPECT_FALSE(can_run(to_second));
+    run(into_first);
+    run(to_second);
+  }
+  EXPECT_TRUE(holds_home(2));
+}
+
+TEST_F(SlicesTest, WhatOneDeviceReadsComesAsAWhole) {
+  readers_ = 0b010;
+  stage(1);
+  EXPECT_TRUE(memory_.transfers().slices(tile_, 1).empty());
+  run(into_first);
+  readers_ = 0b110;
+  stage(2);
+  EXPECT_TRUE(memory_.transfers().slices(tile_, 2).empty()) << "the other one has it already";
 }
 
 TEST_F(SlicesTest, WhatAKernelWritesIsNotInSlices) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/message/agreement_test.cpp: all that ask get the answer of the one that asked first.
-#include "message/agreement.h"
+#include "message/wire/agreement.h"
 
 #include <gtest/gtest.h>
 #include <quadriga/error.h>

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <quadriga/message.h>
 #include <quadriga/message_c.h>
+#include <quadriga/message_parts_c.h>
 
 #include <array>
 #include <numeric>
@@ -113,6 +114,72 @@ TEST(CMessages, CollectivesThatAreStarted) {
   EXPECT_EQ(states, std::vector<int>(2, 0));
 }
 
+TEST(CMessages, PartsOfAnySizesThatAreStarted) {
+  const std::string address = new_address(), token = new_token();
+  const auto states = as_processes(2, [&](int rank) {
+    quadriga_communicator* comm = nullptr;
+    expect(quadriga_join(address.c_str(), rank, 2, token.c_str(), 20, &comm) == 0, "join");
+    // Rank 0 has one number, rank 1 two.
+    const std::array<std::int64_t, 2> counts{1, 2}, turned{2, 0}, same{1 + rank, 1 + rank};
+    const auto own = static_cast<std::int64_t>(rank + 1);
+    const std::array<double, 2> mine{10. + rank, 20. + rank};
+    std::array<double, 3> all{}, some{}, root_has{1, 2, 3};
+    std::array<double, 2> part{}, sums{};
+    const std::array<double, 4> out{0, 1, 2, 3};
+    std::array<double, 4> in{}, columns{};
+    std::array<quadriga_request*, 7> requests{};
+    auto* at = requests.data();
+    const bool first = rank == 0;
+    const std::int64_t* const none = nullptr;
+    expect(quadriga_iallgatherv(comm, mine.data(), own, all.data(), counts.data(), turned.data(),
+                                real, at++) == 0,
+           "iallgatherv");
+    expect(quadriga_igatherv(comm, mine.data(), own, first ? some.data() : nullptr,
+                             first ? counts.data() : none, none, real, 0, at++) == 0,
+           "igatherv");
+    expect(quadriga_iscatterv(comm, first ? nullptr : root_has.data(), first ? none : counts.data(),
+                              none, part.data(), own, real, 1, at++) == 0,
+           "iscatterv");
+    // From each to each as many as the receiver's rank, plus one.
+    expect(quadriga_ialltoallv(comm, out.data(), counts.data(), none, in.data(), same.data(), none,
+                               real, at++) == 0,
+           "ialltoallv");
+    expect(quadriga_ireduce_scatter(comm, root_has.data(), sums.data(), counts.data(), real,
+                                    QUADRIGA_SUM, at++) == 0,
+           "ireduce_scatter");
+    quadriga_layout* column = nullptr;
+    expect(quadriga_layout_vector(2, 1, 2, real, &column) == 0, "a column");
+    std::array<double, 2> pair = mine;
+    const quadriga_part row{pair.data(), 2, real, 1 - rank},
+        into{columns.data(), 1, column, 1 - rank};
+    expect(quadriga_ialltoallw(comm, 1, &row, 1, &into, at++) == 0, "ialltoallw");
+    double left = 0, right = 1. + rank;
+    const quadriga_part given{&right, 1, real, 1 - rank}, taken{&left, 1, real, 1 - rank};
+    expect(quadriga_ineighbor_alltoall(comm, 1, &given, 1, &taken, at++) == 0, "neighbours");
+    for (quadriga_request*& each : requests) expect(quadriga_wait(&each, nullptr) == 0, "wait");
+    quadriga_layout_free(column);
+    expect(all == std::array<double, 3>{11, 21, 10}, "allgatherv");
+    expect(!first || some == std::array<double, 3>{10, 11, 21}, "gatherv");
+    expect(part == (first ? std::array<double, 2>{1, 0} : std::array<double, 2>{2, 3}), "scatterv");
+    expect(in == (first ? std::array<double, 4>{0, 0, 0, 0} : std::array<double, 4>{1, 2, 1, 2}),
+           "alltoallv");
+    expect(sums == (first ? std::array<double, 2>{2, 0} : std::array<double, 2>{4, 6}), "sums");
+    expect(columns == std::array<double, 4>{11. - rank, 0, 21. - rank, 0}, "alltoallw");
+    expect(left == 2 - rank, "neighbour");
+    // What is wrong on one rank alone raises on both.
+    quadriga_request* wrong = nullptr;
+    const std::array<std::int64_t, 2> huge{INT64_MAX, INT64_MAX};
+    const std::int64_t result =
+        quadriga_iallgatherv(comm, mine.data(), own, all.data(),
+                             first ? huge.data() : counts.data(), none, real, &wrong);
+    expect(result == (first ? QUADRIGA_INVALID : 0), "counts that have no sum");
+    expect(first || quadriga_wait(&wrong, nullptr) == QUADRIGA_INVALID, "of the other one");
+    expect(quadriga_barrier(comm) == 0, "barrier");
+    quadriga_leave(comm);
+  });
+  EXPECT_EQ(states, std::vector<int>(2, 0));
+}
+
 TEST(CMessages, CollectivesAndPlans) {
   const std::string address = new_address(), token = new_token();
   const auto states = as_processes(3, [&](int rank) {
@@ -121,6 +188,15 @@ TEST(CMessages, CollectivesAndPlans) {
     const std::array<double, 2> own{1.0 + rank, 10.0 * rank};
     std::array<double, 6> all{}, turned{};
     expect(quadriga_reduce(comm, own.data(), all.data(), 2, real, QUADRIGA_SUM, 1) == 0, "reduce");
+    // All ranks must ask for it: so it is passed on.
+    std::array<double, 2> other{};
+    const auto same_bits = static_cast<quadriga_operation>(QUADRIGA_SUM | QUADRIGA_REPRODUCIBLE);
+    const auto asked = quadriga_rank(comm) == 0 ? same_bits : QUADRIGA_SUM;
+    expect(quadriga_allreduce(comm, own.data(), other.data(), 2, real, same_bits) == 0,
+           "same bits");
+    expect(quadriga_allreduce(comm, own.data(), other.data(), 2, real, asked) == QUADRIGA_INVALID &&
+               std::string_view(quadriga_message()).find("reproducible") != std::string_view::npos,
+           "one alone");
     expect(rank == 1 ? all[0] == 6 && all[1] == 30 : all[0] == 0, "sums");
     expect(quadriga_gather(comm, own.data(), rank == 2 ? all.data() : nullptr, 2, real, 2) == 0,
            "gather");
@@ -179,6 +255,11 @@ TEST(CMessages, NumbersAndWordsOfErrors) {
   EXPECT_EQ(quadriga_isend(comm, &x, 1, real, 0, 3, nullptr), QUADRIGA_INVALID);
   EXPECT_EQ(quadriga_allreduce(comm, &x, &x, 1, real, static_cast<quadriga_operation>(10)),
             QUADRIGA_INVALID);
+  EXPECT_EQ(quadriga_allreduce(comm, &x, &x, 1, real, static_cast<quadriga_operation>(266)),
+            QUADRIGA_INVALID);
+  EXPECT_TRUE(std::string_view(quadriga_message())
+                  .ends_with("operation 10; expected 0 to 9, and QUADRIGA_REPRODUCIBLE or not"))
+      << quadriga_message();
   quadriga_request* request = nullptr;
   ASSERT_EQ(quadriga_irecv(comm, &x, 1, real, 0, 8, &request), 0);
   EXPECT_EQ(quadriga_wait(&request, nullptr), QUADRIGA_DEADLINE);

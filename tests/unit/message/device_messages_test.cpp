@@ -11,7 +11,7 @@
 #include "device_numbers.h"
 #include "endpoints.h"
 #include "message/communicator.h"
-#include "message/pack_stream.h"
+#include "message/pack/stream.h"
 #include "processes.h"
 
 namespace quadriga::message::testing {

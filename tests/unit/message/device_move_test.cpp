@@ -6,8 +6,8 @@
 
 #include <map>
 
-#include "message/device_packer.h"
-#include "message/pack_stream.h"
+#include "message/pack/device_packer.h"
+#include "message/pack/stream.h"
 #include "unit/message/move_case.h"
 #include "unit/message/plan_on_host.h"
 

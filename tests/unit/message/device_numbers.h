@@ -14,6 +14,7 @@
 #include "message/communicator.h"
 #include "message/device_moves.h"
 #include "message/join.h"
+#include "message/ports.h"
 #include "unit/message/processes.h"
 
 namespace quadriga::message::testing {
@@ -23,7 +24,7 @@ inline constexpr auto token_text = "00112233445566778899aabbccddeeff";
 
 inline std::shared_ptr<DevicePort> emulated(
     const std::string& devices = "emulated:2,memory=64MiB") {
-  return DevicePort::open(Machine::parse(devices));
+  return ports::open(Machine::parse(devices));
 }
 
 /// Doubles on a device, or on the host without a port.
@@ -31,12 +32,12 @@ struct Numbers {
   Numbers(std::shared_ptr<DevicePort> of, DeviceId on, std::vector<double> content)
       : port(std::move(of)), device(on), host(std::move(content)) {
     if (!port) return;
-    memory = port->allocate(device, host.size() * sizeof(double) + 64);
+    memory = port->memory().allocate(device, host.size() * sizeof(double) + 64);
     expect(memory != nullptr, "the device is full");
     write_all(place(), std::as_bytes(std::span(host)));
   }
   ~Numbers() {
-    if (port) port->deallocate(device, memory);
+    if (port) port->memory().deallocate(device, memory);
   }
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/message/device_packer_test.cpp: parts of messages packed by the host in a device's
 // place, against a plain walk; what a packer refuses.
-#include "message/device_packer.h"
+#include "message/pack/device_packer.h"
 
 #include <gtest/gtest.h>
 #include <quadriga/error.h>

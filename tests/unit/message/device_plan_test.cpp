@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/message/device_plan_test.cpp: plans of devices' kernels, run on the host, against a
 // plain walk of a layout's elements.
-#include "message/device_plan.h"
+#include "message/pack/device_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "message/device_table.h"
 #include "message/kernels/reduce_tiles.h"
-#include "message/pack_stream.h"
+#include "message/pack/device_table.h"
+#include "message/pack/stream.h"
 #include "unit/message/plan_on_host.h"
 #include "unit/message/random_layout.h"
 

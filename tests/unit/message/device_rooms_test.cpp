@@ -66,8 +66,8 @@ TEST(DeviceRooms, CollectivesOfManySizesLeaveTheDeviceToOthers) {
     }
     comm.barrier(enough);
   });
-  EXPECT_GT(port->room_bytes(0), 0u);
-  EXPECT_LE(port->room_bytes(0), std::size_t{3} << 19);
+  EXPECT_GT(port->memory().room_bytes(0), 0u);
+  EXPECT_LE(port->memory().room_bytes(0), std::size_t{3} << 19);
 }
 
 // Freeing waits as cudaFree does, for as long as the device has anything to do.
@@ -87,13 +87,13 @@ class SlowToFree : public PolledBackend {
 
 TEST(DeviceRooms, MessagesMoveOnWhileMemoryIsFreed) {
   const auto port =
-      DevicePort::open(Machine::parse("emulated:1,memory=64MiB"), 0,
-                       [](const std::unique_ptr<Backend>& backend) -> std::unique_ptr<Backend> {
-                         return std::make_unique<SlowToFree>(backend->machine());
-                       });
+      ports::open(Machine::parse("emulated:1,memory=64MiB"),
+                  [](const std::unique_ptr<Backend>& backend) -> std::unique_ptr<Backend> {
+                    return std::make_unique<SlowToFree>(backend->machine());
+                  });
   Numbers own(port, 0, counted(1000, 1));
-  std::byte* const memory = port->allocate(0, 1000);
-  auto freeing = std::async(std::launch::async, [&] { port->deallocate(0, memory); });
+  std::byte* const memory = port->memory().allocate(0, 1000);
+  auto freeing = std::async(std::launch::async, [&] { port->memory().deallocate(0, memory); });
   while (!SlowToFree::frees) std::this_thread::yield();
   EXPECT_EQ(own.content(), counted(1000, 1));
   EXPECT_EQ(freeing.wait_for(std::chrono::seconds(0)), std::future_status::timeout)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/message/layout_code_test.cpp: encoded layouts return; mutated ones are refused, or
 // mean what they say.
-#include "message/layout_code.h"
+#include "message/layout/code.h"
 
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
@@ -108,6 +108,16 @@ TEST(EncodedLayout, ListsOfLongRunsAreBounded) {
                                         std::vector<std::int64_t>{0, 2, 7}, ElementType::int8));
   ASSERT_EQ(bytes.size() / 8, 6u + 1 + 2 * 3);
   for (const std::size_t run : {0, 1, 2}) put(bytes, 8 + 2 * run, (std::int64_t{1} << 61) + 8);
+  EXPECT_NE(refusal(bytes).find("2^62 bytes or more"), std::string::npos) << refusal(bytes);
+}
+
+TEST(EncodedLayout, TapersFarAwayAreBounded) {
+  // The origin, the way to the last row and its length are short enough; their sum isn't.
+  Bytes bytes = encoded(Layout::triangle({.order = 4, .leading_dimension = 5}, ElementType::int8));
+  constexpr std::int64_t far = (std::int64_t{1} << 62) - 1;
+  put(bytes, 5, far);          // The origin.
+  put(bytes, 7, far / 4);      // The distance of rows.
+  put(bytes, 8, far / 4 - 8);  // The first one's length.
   EXPECT_NE(refusal(bytes).find("2^62 bytes or more"), std::string::npos) << refusal(bytes);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/message/layout_test.cpp: layouts against plain lists of elements, and their canonical
 // forms.
-#include "message/layout.h"
+#include "message/layout/layout.h"
 
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
@@ -116,8 +116,23 @@ TEST(Layout, RefusesWhatHasNoMeaning) {
   EXPECT_EQ(message_of(
                 [] { Layout::subarray(Numbers{4}, Numbers{3}, Numbers{2}, StorageOrder::c, f64); }),
             "layout: subarray's start 0 is 2; expected 0 to 1");
-  EXPECT_EQ(message_of([] { Layout::contiguous(INT64_MAX / 4, f64); }),
-            "layout: a size or an offset reaches 2^62 bytes or more");
+}
+
+// Each distance is one that may be, all together reach further than a number can say.
+TEST(Layout, RefusesWhatReachesTooFar) {
+  constexpr std::string_view too_far = "layout: a size or an offset reaches 2^62 bytes or more";
+  EXPECT_EQ(message_of([] { Layout::contiguous(INT64_MAX / 4, f64); }), too_far);
+  constexpr std::int64_t third = std::int64_t{3} << 59;
+  for (const std::int64_t far : {third, -third}) {
+    const Numbers shape{2, 2, 2, 2, 2, 2, 2}, strides{far, far, far, far, far, far, 16};
+    EXPECT_EQ(message_of([&] { Layout::view(shape, strides, f64); }), too_far) << far;
+  }
+  // Few runs are listed; each list is repeated again.
+  const Layout few = Layout::indexed(Numbers{1, 2, 1}, Numbers{0, 2, 7}, f64);
+  EXPECT_EQ(message_of([&] {
+              Layout::view(Numbers{2, 2, 2}, Numbers{third, third, third}, few);
+            }),
+            too_far);
 }
 
 }  // namespace

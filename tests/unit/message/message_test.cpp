@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
 #include <quadriga/message.h>
+#include <quadriga/message_collectives.h>
 
 #include <array>
 #include <cmath>
@@ -110,6 +111,54 @@ TEST(Message, LayoutsAndRequests) {
     const std::string why = error_of([&] { comm.irecv({got.data(), twice}); });
     EXPECT_TRUE(why.starts_with("invalid_argument")) << why;
     comm.barrier();
+  });
+}
+
+// Elements whose sum depends on the order, in arrays that are cut differently.
+TEST(Message, ReproducibleSumsDependOnRanksAndRootAlone) {
+  as_ranks(4, [](const Communicator& comm) {
+    const auto sums_of = [&](std::size_t count, int way) {
+      std::vector<double> own(count), sum(count);
+      for (std::size_t i = 0; i < count; ++i)
+        own[i] = std::ldexp(1.0 / (comm.rank() + 3), static_cast<int>(i % 3) * 17 * comm.rank());
+      const ReduceRule by = reproducible(ReduceOperation::sum);
+      const std::vector<std::int64_t> counts{static_cast<std::int64_t>(count), 0, 0, 0};
+      if (way == 0) comm.reduce(own, sum, by);
+      if (way == 1) ireduce(comm, own, sum, by).wait();
+      if (way == 2) comm.allreduce(own, sum, by);
+      if (way == 3) iallreduce(comm, own, sum, by).wait();
+      if (way == 4) {
+        std::vector<double> part(comm.rank() == 0 ? count : 0);
+        ireduce_scatter(comm, own, part, counts, by).wait();
+        if (comm.rank() == 0) sum = part;
+      }
+      sum.resize(3);
+      return sum;
+    };
+    for (int way = 0; way < 5; ++way) {
+      const std::vector<double> few = sums_of(3, way), many = sums_of(60000, way);
+      if (comm.rank() == 0) {
+        EXPECT_EQ(few, many) << way;
+      }
+    }
+    // All ranks must ask for it: so it is passed on.
+    const ReduceRule by = comm.rank() == 0 ? reproducible(ReduceOperation::sum) : ReduceRule();
+    const auto differs = [](const std::function<void()>& call) {
+      try {
+        call();
+      } catch (const Error& error) {
+        return error.code() == Errc::invalid_argument;
+      }
+      return false;
+    };
+    std::vector<double> own(2), sum(2);
+    EXPECT_TRUE(differs([&] { comm.reduce(own, sum, by); }));
+    EXPECT_TRUE(differs([&] { comm.allreduce(own, sum, by); }));
+    EXPECT_TRUE(differs([&] { ireduce(comm, own, sum, by).wait(); }));
+    EXPECT_TRUE(differs([&] { iallreduce(comm, own, sum, by).wait(); }));
+    const std::vector<std::int64_t> counts{2, 0, 0, 0};
+    std::vector<double> part(comm.rank() == 0 ? 2 : 0);
+    EXPECT_TRUE(differs([&] { ireduce_scatter(comm, own, part, counts, by).wait(); }));
   });
 }
 

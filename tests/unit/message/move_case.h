@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "message/layout.h"
+#include "message/layout/layout.h"
 
 namespace quadriga::message {
 

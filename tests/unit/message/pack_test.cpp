@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/message/pack_test.cpp: segments of packed streams against a plain walk of elements.
-#include "message/pack_stream.h"
+#include "message/pack/stream.h"
 
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
@@ -10,8 +10,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "message/pack_kernels.h"
-#include "message/pack_walk.h"
+#include "message/pack/kernels.h"
+#include "message/pack/walk.h"
 #include "unit/message/random_layout.h"
 
 namespace quadriga::message {

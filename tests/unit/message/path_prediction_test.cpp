@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "message/step_cache.h"
+#include "message/schedules/step_cache.h"
 #include "unit/message/device_numbers.h"
 #include "unit/message/endpoints.h"
 
@@ -74,7 +74,7 @@ TEST(Prediction, OfDevicesFollowsTheLinksAndWhatThePairFoundOut) {
   EXPECT_EQ(chosen(paths), "mapped");
   EXPECT_DOUBLE_EQ(seconds_of(paths, "mapped").value_or(0), 2e-6 + 8e6 / 2e9);
   EXPECT_DOUBLE_EQ(seconds_of(paths, "staged").value_or(0),
-                   2e-6 + 8e6 / 1e9 + DevicePort::block_bytes / 1e9);
+                   2e-6 + 8e6 / 1e9 + PortBlocks::block_bytes / 1e9);
   question.known = PairPath::not_opened;
   EXPECT_EQ(chosen(predicted_paths(question)), "staged");
   std::vector<double> host(1'000'000);

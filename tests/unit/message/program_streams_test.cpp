@@ -38,7 +38,7 @@ TEST(ProgramStreams, AFunctionMayBeTheLastToHoldItsDevices) {
   const std::weak_ptr<DevicePort> seen = port;
   const auto ended = std::make_shared<std::promise<void>>();
   std::promise<void> gate;
-  port->call(port->open_stream(0), [port, ended, opened = gate.get_future().share()] {
+  port->streams().call(port->streams().open(0), [port, ended, opened = gate.get_future().share()] {
     static thread_local const Ending ending(ended);
     opened.wait();
   });
@@ -56,11 +56,11 @@ TEST(ProgramStreams, FunctionsOfTwoMayHoldEachOthers) {
   const auto one_ended = std::make_shared<std::promise<void>>();
   const auto other_ended = std::make_shared<std::promise<void>>();
   std::latch alone(3);
-  one->call(one->open_stream(0), [other, one_ended, &alone] {
+  one->streams().call(one->streams().open(0), [other, one_ended, &alone] {
     static thread_local const Ending ending(one_ended);
     alone.arrive_and_wait();
   });
-  other->call(other->open_stream(0), [one, other_ended, &alone] {
+  other->streams().call(other->streams().open(0), [one, other_ended, &alone] {
     static thread_local const Ending ending(other_ended);
     alone.arrive_and_wait();
   });
@@ -76,12 +76,12 @@ TEST(ProgramStreams, AFunctionThatThrowsIsLogged) {
   std::string said;
   set_log_sink([&](LogLevel, std::string_view message) { said += message; });
   const auto port = emulated(text);
-  const std::uintptr_t stream = port->open_stream(0);
-  const auto memory = std::shared_ptr<std::byte>(port->allocate(0, 64),
-                                                 [&](std::byte* it) { port->deallocate(0, it); });
-  port->call(stream, [memory] { throw std::runtime_error("no such file"); });
-  port->call(stream, [memory] { throw 7; });
-  port->synchronize(0, stream);
+  const std::uintptr_t stream = port->streams().open(0);
+  const auto memory = std::shared_ptr<std::byte>(
+      port->memory().allocate(0, 64), [&](std::byte* it) { port->memory().deallocate(0, it); });
+  port->streams().call(stream, [memory] { throw std::runtime_error("no such file"); });
+  port->streams().call(stream, [memory] { throw 7; });
+  port->streams().synchronize(0, stream);
   set_log_sink({});
   EXPECT_NE(said.find("no such file"), std::string::npos);
   EXPECT_NE(said.find("no std::exception"), std::string::npos);
@@ -97,14 +97,14 @@ double seconds_of_this_thread() {
 
 TEST(ProgramStreams, WhoWaitsForAFunctionSleeps) {
   const auto port = emulated(text);
-  const std::uintptr_t stream = port->open_stream(0);
+  const std::uintptr_t stream = port->streams().open(0);
   bool done = false;
-  port->call(stream, [&done] {
+  port->streams().call(stream, [&done] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     done = true;
   });
   const double before = seconds_of_this_thread();
-  port->synchronize(0, stream);
+  port->streams().synchronize(0, stream);
   EXPECT_LT(seconds_of_this_thread() - before, 0.02);
   EXPECT_TRUE(done);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/message/proof_test.cpp: SipHash against its authors' vectors; tokens as text.
-#include "message/proof.h"
+#include "message/wire/proof.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

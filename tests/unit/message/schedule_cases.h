@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "message/schedule_plan.h"
-#include "message/schedule_steps.h"
+#include "message/schedules/steps.h"
+#include "message/schedules/tree_choice.h"
 
 namespace quadriga::message::testing {
 

@@ -4,9 +4,11 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
-#include "message/schedule_simulation.h"
+#include "message/schedules/simulation.h"
+#include "message/schedules/step_cache.h"
 #include "unit/message/schedule_cases.h"
 
 namespace quadriga::message::testing {
@@ -228,6 +230,60 @@ TEST(SchedulePlan, WhatIsForcedIsKeptAndNonsenseIsRefused) {
   EXPECT_THROW(plan_collective(cluster, {TreeCollective::broadcast, 5, {8}, 8}, {}), Error);
   EXPECT_THROW(plan_collective(cluster, {TreeCollective::broadcast, 0, {9}, 8}, {}), Error);
   EXPECT_THROW(plan_collective(cluster, {TreeCollective::all_gather, 0, {8}, 8}, {}), Error);
+}
+
+// Each step costs the host an agreement, a launch and a query, however fast the devices' links are.
+TEST(SchedulePlan, DevicesGetSegmentsThatAreWorthTheirHosts) {
+  constexpr std::int64_t large = 1 << 30;
+  const RankOffer devices{390e9, {60e-6, 10e-6}}, host;
+  const auto steps_for = [&](TreeCollective kind, std::int64_t bytes, const RankOffer& planned) {
+    StepCache cache;
+    return cache.steps(4, 1, {kind, 0, {bytes}, 8}, {}, planned)->steps.size();
+  };
+  const auto seconds_for = [&](TreeCollective kind, std::int64_t bytes, const RankOffer& planned) {
+    const SchedulePlan plan = StepCache::plan(4, {kind, 0, {bytes}, 8}, {}, planned);
+    const Cluster cluster = StepCache::cluster(4, devices);
+    return simulate(cluster, schedule_of(StepCache::cluster(4, planned), plan)).seconds;
+  };
+  for (const TreeCollective kind :
+       {TreeCollective::broadcast, TreeCollective::reduce, TreeCollective::all_reduce}) {
+    EXPECT_LT(2 * steps_for(kind, 1 << 20, devices), steps_for(kind, 1 << 20, host)) << name(kind);
+    for (const std::int64_t bytes : {std::int64_t{1} << 20, large})
+      EXPECT_LT(seconds_for(kind, bytes, devices), seconds_for(kind, bytes, host))
+          << name(kind) << " of " << bytes;
+  }
+}
+
+// What messages cost is the machine's: where they cost less, more segments pay.
+TEST(SchedulePlan, DevicesGetMoreSegmentsWhereMessagesCostLess) {
+  const CollectiveShape shape{TreeCollective::broadcast, 0, {std::int64_t{1} << 24}, 8};
+  const auto segments = [&](const MessageCost& cost) {
+    return StepCache::plan(4, shape, {}, {390e9, cost}).segments.size();
+  };
+  EXPECT_GT(segments({5e-6, 1e-6}), segments({60e-6, 10e-6}));
+  StepCache cache;
+  EXPECT_NE(cache.steps(4, 1, shape, {}, {390e9, {5e-6, 1e-6}}),
+            cache.steps(4, 1, shape, {}, {390e9, {60e-6, 10e-6}}));
+}
+
+TEST(RankOffer, OnlyNumbersThatTimesFollowFromAreBelieved) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(RankOffer{}.is_valid());
+  EXPECT_TRUE((RankOffer{390e9, {60e-6, 10e-6}}.is_valid()));
+  for (const double rate : {-1.0, 1e-300, 1e300, infinite, -infinite, no_number})
+    EXPECT_FALSE((RankOffer{rate, {60e-6, 10e-6}}.is_valid())) << rate;
+  for (const double seconds : {-1e-6, 2.0, infinite, no_number}) {
+    EXPECT_FALSE((RankOffer{390e9, {seconds, 0}}.is_valid())) << seconds;
+    EXPECT_FALSE((RankOffer{390e9, {1, seconds}}.is_valid())) << seconds;
+  }
+}
+
+TEST(RankOffer, AllTogetherCanWhatTheSlowestCan) {
+  const RankOffer fast{390e9, {5e-6, 2e-6}}, slow{20e9, {60e-6, 1e-6}}, both{20e9, {60e-6, 2e-6}};
+  EXPECT_EQ(fast.and_also(slow), both);
+  EXPECT_EQ(slow.and_also(fast), both);
+  EXPECT_FALSE(fast.and_also({}).on_devices());
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ namespace {
 class BusyStream {
  public:
   explicit BusyStream(std::shared_ptr<DevicePort> port, DeviceId device = 0)
-      : port_(std::move(port)), device_(device), stream_(port_->open_stream(device)) {
-    port_->call(stream_, [free = gate_.get_future().share()] { free.wait(); });
+      : port_(std::move(port)), device_(device), stream_(port_->streams().open(device)) {
+    port_->streams().call(stream_, [free = gate_.get_future().share()] { free.wait(); });
   }
   ~BusyStream() { let_go(); }
   BusyStream(const BusyStream&) = delete;
@@ -33,9 +33,10 @@ class BusyStream {
   void let_go() {
     if (!std::exchange(is_free_, true)) gate_.set_value();
   }
-  std::shared_ptr<StreamOrder> order() const {
-    return std::make_shared<StreamOrder>(port_, device_, stream_);
+  std::shared_ptr<StreamOrder> order(StreamSide side = StreamSide::before_and_after) const {
+    return std::make_shared<StreamOrder>(port_, device_, stream_, side);
   }
+  std::uintptr_t number() const noexcept { return stream_; }
 
  private:
   std::promise<void> gate_;
@@ -135,6 +136,73 @@ TEST(StreamOrder, AMessageToItselfThatWaitsIsCancelledAndClosed) {
   EXPECT_EQ(code_of([&] { pair.ends[0]->wait(open, enough); }), Errc::cancelled);
 }
 
+// An array's own stream, which the library doesn't make wait for anything.
+TEST(StreamOrder, AReceiveOnlyBehindItsStreamEndsOnceItHasArrived) {
+  Pair pair;
+  EXPECT_EQ(code_of([&] {
+              pair.receiver.receive(pair.numbers.place(), 0, 0, {0.02, {}},
+                                    pair.stream.order(StreamSide::before));
+            }),
+            Errc::deadline);
+  const TransferPtr arriving = pair.receiver.start_receive(pair.numbers.place(), 0, 0, {},
+                                                           pair.stream.order(StreamSide::before));
+  std::vector<double> ten = counted(10, 5);
+  pair.sender.send(place_of(ten), 1, 0, enough);
+  EXPECT_FALSE(pair.ends[1]->test(arriving));
+  pair.stream.let_go();
+  pair.ends[1]->wait(arriving, enough);
+  EXPECT_TRUE(arriving->done) << "its stream was made to wait";
+  EXPECT_EQ(pair.numbers.content(), ten);
+}
+
+TEST(StreamOrder, APlanStartsBehindTheStreamsOfItsArrays) {
+  Pair pair;
+  const auto sends = pair.sender.plan({{pair.numbers.place(), 1, 0, pair.stream.number()}}, {});
+  std::vector<double> got(10);
+  const auto receives = pair.receiver.plan({}, {{place_of(got), 0, 0}});
+  receives.start();
+  sends.start();
+  EXPECT_EQ(code_of([&] { sends.wait({0.02, {}}); }), Errc::deadline);
+  EXPECT_FALSE(receives.test());
+  pair.stream.let_go();
+  while (!receives.test() || !sends.test()) sends.test();
+  EXPECT_EQ(got, counted(10, 0));
+}
+
+TEST(StreamOrder, ACollectiveWaitsForAStreamNoLongerThanItMay) {
+  Pair pair;
+  const auto order = pair.stream.order(StreamSide::before);
+  std::string said;
+  try {
+    pair.sender.await_stream(order, CallKind::bcast, {0.02, {}});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::deadline);
+    said = error.what();
+  }
+  EXPECT_NE(said.find("bcast: the stream of its array"), std::string::npos) << said;
+  EXPECT_NE(said.find("rank 0: bcast, for the stream of its array"), std::string::npos) << said;
+  // The others don't wait for a rank that gave up.
+  EXPECT_EQ(code_of([&] { pair.receiver.broadcast(place_of(pair.one), 0, enough); }),
+            Errc::cancelled);
+}
+
+TEST(StreamOrder, AnInterruptOrTheCollectivesEndEndsTheWaitForAStream) {
+  for (const bool interrupts : {true, false}) {
+    Pair pair;
+    const auto order = pair.stream.order(StreamSide::before);
+    Patience patience = enough;
+    if (interrupts)
+      patience.interrupt = [] { fail(Errc::io, "interrupted"); };
+    else
+      pair.receiver.give_up("it has enough");
+    EXPECT_EQ(code_of([&] { pair.sender.await_stream(order, CallKind::bcast, patience); }),
+              interrupts ? Errc::io : Errc::cancelled);
+    EXPECT_EQ(code_of([&] { pair.receiver.barrier(enough); }), Errc::cancelled);
+    pair.stream.let_go();
+    pair.sender.await_stream(order, CallKind::bcast, enough);
+  }
+}
+
 // The receiver has told its caller that the message is on its way, and is stopped.
 TEST(StreamOrder, WhoWithdrawsWhatAnotherProcessCopiesLeavesTheLockToOthers) {
   const std::string address = file_address();
@@ -146,7 +214,7 @@ TEST(StreamOrder, WhoWithdrawsWhatAnotherProcessCopiesLeavesTheLockToOthers) {
     const MessageBuffer its{Layout::contiguous(1, ElementType::float64),
                             reinterpret_cast<std::byte*>(&process)};
     if (rank == 1) {
-      const auto order = std::make_shared<StreamOrder>(port, 1, port->open_stream(1));
+      const auto order = std::make_shared<StreamOrder>(port, 1, port->streams().open(1));
       comm.receive(numbers.place(), 0, 0, enough, order);
       comm.send(its, 0, 1, enough);
       raise(SIGSTOP);
@@ -190,7 +258,7 @@ void send_to_stopped(const std::function<void(CommunicatorCore& comm, const Tran
     const MessageBuffer its{Layout::contiguous(1, ElementType::float64),
                             reinterpret_cast<std::byte*>(&process)};
     if (rank == 1) {
-      const auto order = std::make_shared<StreamOrder>(port, 1, port->open_stream(1));
+      const auto order = std::make_shared<StreamOrder>(port, 1, port->streams().open(1));
       comm.send(its, 0, 1, enough);
       comm.receive(numbers.place(), 0, 0, enough, order);
       raise(SIGSTOP);
@@ -255,7 +323,7 @@ TEST(StreamOrder, WhatAStreamWaitsForHasArrivedOnceItsCommunicatorIsClosed) {
       CommunicatorCore comm = joined(address, rank);
       Numbers numbers(port, static_cast<DeviceId>(rank), counted(1000, rank));
       if (rank == 0) return comm.send(numbers.place(), 1, 0, enough);
-      const auto order = std::make_shared<StreamOrder>(port, 1, port->open_stream(1));
+      const auto order = std::make_shared<StreamOrder>(port, 1, port->streams().open(1));
       const TransferPtr arriving = comm.start_receive(numbers.place(), 0, 0, {}, order);
       comm.endpoint().wait(arriving, enough);
       expect(!arriving->done, "the stream waited for nothing");

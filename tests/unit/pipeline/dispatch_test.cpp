@@ -103,12 +103,31 @@ TEST(Dispatch, OneCopyAtATimeOnASharedLink) {
 TEST(Dispatch, DevicesGetChunksLate) {
   Dispatch dispatch({device_on(0)}, {{1}}, Order::first_come);
   std::vector<std::uint32_t> chunks;
-  for (std::uint64_t i = 0; i < 4; ++i) chunks.push_back(dispatch.add(chunk_of(i, 10)));
-  dispatch.staged(dispatch.next()->chunk);
-  dispatch.staged(dispatch.next()->chunk);
-  EXPECT_FALSE(dispatch.next().has_value());  // one computes, one waits
+  for (std::uint64_t i = 0; i < 5; ++i) chunks.push_back(dispatch.add(chunk_of(i, 10)));
+  for (int i = 0; i < 3; ++i) dispatch.staged(dispatch.next()->chunk);
+  EXPECT_FALSE(dispatch.next().has_value());  // one computes first, and two wait
   dispatch.computed(chunks[0]);
-  EXPECT_EQ(dispatch.next()->chunk, chunks[2]);
+  EXPECT_EQ(dispatch.next()->kind, Kind::leave);
+  dispatch.gone(chunks[0]);
+  EXPECT_FALSE(dispatch.next().has_value());  // one computes, one waits
+  dispatch.computed(chunks[1]);
+  EXPECT_EQ(dispatch.next()->chunk, chunks[3]);
+}
+
+TEST(Dispatch, TheLastHeadOfADeviceThatHasWorkComesBehindTails) {
+  for (const bool is_last : {false, true}) {
+    Dispatch dispatch({device_on(0)}, {{1}}, Order::first_come);
+    std::vector<std::uint32_t> chunks;
+    for (std::uint64_t i = 0; i < (is_last ? 3u : 4u); ++i)
+      chunks.push_back(dispatch.add(chunk_of(i, 10)));
+    dispatch.close();
+    dispatch.staged(dispatch.next()->chunk);
+    dispatch.staged(dispatch.next()->chunk);
+    dispatch.computed(chunks[0]);
+    const auto next = dispatch.next();
+    EXPECT_EQ(next->kind, is_last ? Kind::leave : Kind::enter);
+    EXPECT_EQ(next->chunk, is_last ? chunks[0] : chunks[2]);
+  }
 }
 
 TEST(Dispatch, AChunkThatFitsNoDeviceIsRefused) {

@@ -71,6 +71,41 @@ TEST_F(MailboxTest, MailThatComesDuringANapIsThereAfterIt) {
   EXPECT_TRUE(mail.wait(Deadline(never_)));
 }
 
+TEST_F(MailboxTest, LazyMailWaitsForTheDriversThatAreExpected) {
+  mail.expect_drivers(true);
+  mail.post_lazily({});
+  mail.post_more({});
+  EXPECT_FALSE(mail.wait(Deadline(soon)));
+  EXPECT_FALSE(mail.is_empty());  // for the one that ends a body
+  mail.expect_drivers(false);
+  EXPECT_TRUE(mail.wait(Deadline(never_)));
+}
+
+TEST_F(MailboxTest, TheEndThatWasExpectedIsSeenByWhoDroveMeanwhile) {
+  ASSERT_TRUE(mail.claim());
+  mail.expect_drivers(true);
+  mail.leave({});  // by the body, which finds that another one drives
+  mail.release();
+  EXPECT_TRUE(mail.wait(Deadline(soon)));
+}
+
+TEST_F(MailboxTest, OtherMailWakesBehindLazyMail) {
+  mail.expect_drivers(true);
+  mail.post_lazily({});
+  auto waiting = std::async(std::launch::async, [&] { return mail.wait(Deadline(never_)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  mail.post({});
+  EXPECT_TRUE(waiting.get());
+  EXPECT_EQ(take(), 2u);
+}
+
+TEST_F(MailboxTest, LazyMailWakesWhereNoDriverIsExpected) {
+  auto waiting = std::async(std::launch::async, [&] { return mail.wait(Deadline(never_)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  mail.post_lazily({});
+  EXPECT_TRUE(waiting.get());
+}
+
 TEST_F(MailboxTest, NoMailIsForgottenWhereAllWhoLeaveItMayDrive) {
   constexpr int threads = 3;
   constexpr int each = 2000;

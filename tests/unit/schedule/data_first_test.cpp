@@ -31,6 +31,7 @@ class DataFirstTest : public testing::Test {
   }
   Tasks pull(DeviceId device = 0) {
     const std::function<bool(std::uint32_t)> has = [&](std::uint32_t tile) {
+      ++asked_;
       return here_.contains(tile);
     };
     Tasks tasks;
@@ -41,6 +42,7 @@ class DataFirstTest : public testing::Test {
   Machine machine_ = Machine::parse("emulated:2,memory=1MiB");
   std::unique_ptr<Policy> policy_ = make_data_first({machine_});
   std::set<std::uint32_t> here_;
+  int asked_ = 0;  ///< How often it was asked whether a tile is here.
 };
 
 TEST_F(DataFirstTest, WhatNeedsNothingNewGoesFirst) {
@@ -135,6 +137,34 @@ TEST_F(DataFirstTest, WithoutTheQuickDeviceASlowOneIsNotTooSlow) {
   EXPECT_EQ(pull(0), (Tasks{1, 2, 3}));
 }
 
+TEST_F(DataFirstTest, WhatIsEvictedBetweenPullsIsMissing) {
+  here_ = {1, 2};
+  wait(1, {read(5)});
+  wait(2, {read(1)});
+  wait(3, {read(2), read(5)});
+  ASSERT_EQ(pull(), Tasks{2});
+  here_ = {};
+  EXPECT_EQ(pull(), Tasks{1}) << "the third lacked one tile then, and two now";
+}
+
+TEST_F(DataFirstTest, WhatIsMoreUrgentThanAllThatWasSeenIsSeen) {
+  for (std::uint32_t id = 1; id <= 1000; ++id) wait(id, {read(1000 + id)});
+  ASSERT_EQ(pull(), Tasks{1});
+  wait(2000, {read(5000)}, {1, 1}, 7);
+  EXPECT_EQ(pull(), Tasks{2000});
+}
+
+/// A square of products: each needs its own tile, and one of a row and of a column.
+TEST_F(DataFirstTest, APullLooksAtWhatHasChangedHoweverManyWait) {
+  constexpr std::uint32_t edge = 60;
+  for (std::uint32_t i = 0; i < edge; ++i)
+    for (std::uint32_t j = 0; j < edge; ++j)
+      wait(1 + i * edge + j, {read(i), read(edge + j), update((2 + i) * edge + j)});
+  int pulled = 0;
+  while (pulled < 1000) pulled += static_cast<int>(pull().size());
+  EXPECT_LT(asked_ / pulled, 60) << "a look at all takes up to three questions for 128 tasks";
+}
+
 /// The default passes on what it hears.
 TEST_F(DataFirstTest, WhatWasPlacedElsewhereWaitsNoMore) {
   for (const auto& make : {make_data_first, make_affinity}) {
@@ -148,6 +178,19 @@ TEST_F(DataFirstTest, WhatWasPlacedElsewhereWaitsNoMore) {
     policy_->ended(3);
     EXPECT_EQ(pull(0), Tasks{2});
   }
+}
+
+TEST_F(DataFirstTest, BeyondManyThatAreTooSlowAreOthers) {
+  for (std::uint64_t id = 1; id <= 200; ++id)
+    wait(id, {read(static_cast<std::uint32_t>(id))}, {1, never});
+  for (std::uint64_t id = 201; id <= 400; ++id) wait(id, {read(static_cast<std::uint32_t>(id))});
+  std::size_t first = 0, second = 0;
+  for (int i = 0; i < 400; ++i) {
+    for (const std::uint64_t id : pull(0)) policy_->ended(id), ++first;
+    for (const std::uint64_t id : pull(1)) policy_->ended(id), ++second;
+  }
+  EXPECT_EQ(first + second, 400);
+  EXPECT_GE(second, 100);
 }
 
 }  // namespace

@@ -5,6 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+
 namespace quadriga {
 namespace {
 
@@ -45,6 +52,33 @@ TEST(KernelHistory, OneWrongTimeAmongManyCountsNothing) {
       if (i > 0) {
         EXPECT_NEAR(tasks.seconds(DeviceKind::cpu), 1, 0.03) << at << ", " << i;
       }
+    }
+  }
+}
+
+/// The mean of the last 15 without those above four medians, sorted anew each time.
+double by_definition(std::span<const double> all) {
+  std::vector<double> last(all.end() - std::min<std::ptrdiff_t>(15, std::ssize(all)), all.end());
+  std::ranges::sort(last);
+  const double median = last[(last.size() - 1) / 2];
+  if (last.size() <= 2) return median;
+  std::erase_if(last, [&](double each) { return each > 4 * median; });
+  return std::accumulate(last.begin(), last.end(), 0.0) / static_cast<double>(last.size());
+}
+
+TEST(KernelHistory, RandomTimesAreWhatTheDefinitionSays) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    TaskHistory tasks;
+    std::vector<double> all;
+    for (int i = 0; i < 100; ++i) {
+      // Many are alike, some far off.
+      const std::uint64_t scale = random.below(4) == 0 ? 100 : 1;
+      const auto seconds = static_cast<double>(scale * (1 + random.below(5)));
+      all.push_back(seconds);
+      tasks.measured(DeviceKind::cuda, seconds);
+      ASSERT_DOUBLE_EQ(tasks.seconds(DeviceKind::cuda), by_definition(all))
+          << "seed " << seed << ", time " << i;
     }
   }
 }

@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "base/random.h"
 #include "graph/graph.h"
@@ -21,11 +24,13 @@ struct Space {
   std::set<TileId> here;
   std::size_t capacity = 0;
   mutable std::vector<Resident> listed = {};
+  mutable int times_listed = 0;
 
   bool has(TileId tile) const { return here.contains(tile); }
   std::size_t bytes(TileId) const { return 1; }
   std::size_t free_bytes() const { return capacity - here.size(); }
   std::span<const Resident> residents() const {
+    ++times_listed;
     listed.clear();
     for (const TileId tile : here) listed.push_back({tile, 1});
     return listed;
@@ -38,7 +43,8 @@ class Program {
   explicit Program(std::uint64_t seed) : random_(seed), data_(tiles) {
     for (TileId tile = 0; tile < tiles; ++tile) data_[tile].tile = tile;
   }
-  void submit(bool only_reads = false) {
+  void submit(const std::vector<Access>& modes = {Access::read, Access::read, Access::update,
+                                                  Access::write}) {
     Task& task = tasks_.emplace_back();
     task.id = tasks_.size();
     task.priority = random_.chance(0.8) ? 0 : static_cast<int>(random_.below(4));
@@ -46,11 +52,21 @@ class Program {
     task.operand_count = static_cast<std::uint16_t>(1 + random_.below(3));
     for (OperandSlot& slot : task.slots()) {
       slot.datum = &data_[random_.below(tiles)];
-      constexpr Access modes[] = {Access::read, Access::read, Access::update, Access::write};
-      slot.access = only_reads ? Access::read : modes[random_.below(4)];
+      slot.access = modes[random_.below(modes.size())];
       slot.version = slot.datum->versions;
       if (writes(slot.access)) ++slot.datum->versions;
     }
+    plan_.place(plan_.add(task), 0);
+  }
+  /// A task that reads one tile.
+  void read(TileId tile, int priority = 0) {
+    Task& task = tasks_.emplace_back();
+    task.id = tasks_.size();
+    task.priority = priority;
+    task.operands = task.inline_slots;
+    task.operand_count = 1;
+    task.operands[0].datum = &data_[tile];
+    task.operands[0].access = Access::read;
     plan_.place(plan_.add(task), 0);
   }
   /// The head leaves the plan with its tiles in the device's memory.
@@ -129,7 +145,7 @@ TEST(Lookahead, NothingIsFetchedInThePlaceOfWhatIsNeededBefore) {
     Space space;
     space.capacity = 12;
     Lookahead lookahead(program.plan(), 0);
-    for (int i = 0; i < 60; ++i) program.submit(true);
+    for (int i = 0; i < 60; ++i) program.submit({Access::read});
     while (space.here.size() < space.capacity) space.here.insert(program.some_tile());
     std::deque<Fetch> fetches;
     lookahead.follow(space, fetches);
@@ -144,6 +160,81 @@ TEST(Lookahead, NothingIsFetchedInThePlaceOfWhatIsNeededBefore) {
       here.insert(fetch.tile);
     }
   }
+}
+
+// Short of room, what it costs follows from what can be fetched.
+TEST(Lookahead, LooksForVictimsOnlyForWhatCanBeFetched) {
+  Program program(1);
+  Space space;
+  space.capacity = 3;
+  while (space.here.size() < space.capacity) space.here.insert(program.some_tile());
+  Lookahead lookahead(program.plan(), 0);
+  std::deque<Fetch> fetches;
+  for (int i = 0; i < 20; ++i) program.submit({Access::write});
+  lookahead.follow(space, fetches);
+  EXPECT_TRUE(fetches.empty());
+  EXPECT_EQ(space.times_listed, 0);
+  for (int i = 0; i < 20; ++i) program.submit({Access::read});
+  lookahead.follow(space, fetches);
+  EXPECT_FALSE(fetches.empty());
+  EXPECT_EQ(space.times_listed, 1);
+}
+
+// All tiles that are missing are found, however often others leave in between.
+TEST(Lookahead, ShortOfRoomFindsTheFirstOfAllThatAreMissing) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Program program(seed);
+    Space space;
+    space.capacity = 8;
+    Lookahead lookahead(program.plan(), 0);
+    for (int i = 0; i < 60; ++i) program.submit();
+    while (space.here.size() < space.capacity) space.here.insert(program.some_tile());
+    std::deque<Fetch> fetches;
+    lookahead.follow(space, fetches);
+    const std::vector<TileId> missing = program.missing(space);
+    // Another may be first used by a task that comes before the one that writes it.
+    std::vector<TileId> found;
+    for (const Fetch& fetch : fetches)
+      if (std::ranges::count(missing, fetch.tile) > std::ranges::count(found, fetch.tile))
+        found.push_back(fetch.tile);
+    ASSERT_TRUE(std::ranges::equal(found, std::span(missing).first(found.size())))
+        << "seed " << seed;
+    EXPECT_TRUE(found.size() == missing.size() || fetches.size() >= Lookahead::most_fetches)
+        << "seed " << seed;
+  }
+}
+
+TEST(Lookahead, AFetchHoldsUntilAnotherComesBeforeItOrATileCouldLeaveSooner) {
+  Program program(1);
+  Space space;
+  space.here = {1, 2, 3};
+  space.capacity = 3;
+  Lookahead lookahead(program.plan(), 0);
+  for (const TileId tile : {1, 2, 3, 4, 1, 2, 3}) program.read(tile);
+  std::deque<Fetch> fetches;
+  const auto follow = [&] {
+    fetches.clear();
+    lookahead.follow(space, fetches);
+  };
+  follow();
+  ASSERT_FALSE(fetches.empty());
+  EXPECT_EQ(fetches.front().tile, 4u);
+  EXPECT_EQ(fetches.front().victims, std::vector<TileId>{3}) << "the farthest";
+  EXPECT_TRUE(lookahead.holds(space, fetches.front())) << "nothing has changed";
+
+  program.read(5, 1);
+  EXPECT_FALSE(lookahead.holds(space, fetches.front())) << "another comes before it";
+  follow();
+  EXPECT_EQ(fetches.front().tile, 5u);
+  EXPECT_TRUE(lookahead.holds(space, fetches.front()));
+
+  space.here = {2, 3, 6};
+  EXPECT_FALSE(lookahead.holds(space, fetches.front())) << "nobody uses tile 6";
+  follow();
+  EXPECT_EQ(fetches.front().victims, std::vector<TileId>{6});
+  EXPECT_TRUE(lookahead.holds(space, fetches.front()));
+  space.capacity = tiles;
+  EXPECT_FALSE(lookahead.holds(space, fetches.front())) << "there is room";
 }
 
 }  // namespace

@@ -108,5 +108,16 @@ TEST_F(PlannedUsesTest, WhatIsReadSoonIsWanted) {
   EXPECT_FALSE(uses_.is_wanted_within(10, 2, 1)) << "nobody uses it";
 }
 
+TEST_F(PlannedUsesTest, ReadersAreThoseWhoseFirstTaskReadsWhatIsThere) {
+  EXPECT_EQ(uses_.readers(0), 0u);
+  EXPECT_EQ(uses_.readers(77), 0u) << "no such tile";
+  place(0, Access::read, 0);
+  place(0, Access::read, 1);
+  place(1, Access::write, 0);
+  place(1, Access::read, 1);
+  EXPECT_EQ(uses_.readers(0), 0b110u);
+  EXPECT_EQ(uses_.readers(1), 0u) << "it is written before it is read";
+}
+
 }  // namespace
 }  // namespace quadriga

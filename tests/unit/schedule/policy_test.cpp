@@ -184,6 +184,16 @@ TEST(Affinity, OneWrongTimeInAHundredCostsLittle) {
         << offset;
 }
 
+TEST(Steal, TakesTheOldestThatEndsEarlierWithTheThief) {
+  const Machine machine;
+  const auto policy = make_policy("steal", {machine});
+  EXPECT_TRUE(policy->traits().steals_from_host);
+  std::vector<StealCandidate> candidates(3);
+  for (int i = 0; i < 3; ++i) candidates[static_cast<std::size_t>(i)].gain_seconds = 2 * i - 1;
+  EXPECT_EQ(policy->choose(candidates), 1u);
+  EXPECT_GE(policy->choose({candidates.data(), 1}), 1u) << "none of them";
+}
+
 /// The driver doesn't ask then.
 TEST(Policies, ThatFollowOwnersChooseThem) {
   for (const char* const name : {"affinity", "steal"}) {

@@ -115,5 +115,34 @@ TEST_F(SparseC, NamesTheArgumentThatIsWrong) {
   quadriga_sparse_close(nullptr);
 }
 
+TEST_F(SparseC, HasTheMethodThatIsAskedFor) {
+  const auto a = grid_matrix<double>({12, 11, 5});
+  const CsrView view = a.view();
+  const auto b = random_vector<double>(a.rows, 3);
+  const auto open = [&](const char* precondition, const char* method, quadriga_sparse** solver) {
+    return quadriga_sparse_open_method(engine_, 'd', a.rows, 8, view.offsets, view.columns,
+                                       view.values, precondition, method, solver);
+  };
+  for (const char* const each : {"classic", "single_reduction", "pipelined"}) {
+    quadriga_sparse* solver = nullptr;
+    ASSERT_EQ(open("jacobi", each, &solver), 0) << quadriga_message();
+    EXPECT_STREQ(quadriga_sparse_method(solver), each);
+    EXPECT_STREQ(quadriga_sparse_method_reason(solver), "asked for");
+    std::vector<double> x(b.size());
+    EXPECT_EQ(quadriga_sparse_cg(solver, 1, b.data(), x.data(), 1e-8, 0, -1, nullptr), 0);
+    EXPECT_LE(residual(a, x, b), 1e-8 * norm(b));
+    quadriga_sparse_close(solver);
+  }
+  quadriga_sparse* solver = nullptr;
+  ASSERT_EQ(open(nullptr, nullptr, &solver), 0);
+  EXPECT_STREQ(quadriga_sparse_method(solver), "classic");  // No rates are known.
+  quadriga_sparse_close(solver);
+  EXPECT_EQ(open("jacobi", "pipeline", &solver), -9);
+  EXPECT_EQ(open("chebyshev", "pipelined", &solver), -7);
+  EXPECT_EQ(open("jacobi", "classic", nullptr), -10);
+  EXPECT_EQ(quadriga_sparse_method(nullptr), nullptr);
+  EXPECT_EQ(quadriga_sparse_method_reason(nullptr), nullptr);
+}
+
 }  // namespace
 }  // namespace quadriga::sparse::testing

@@ -57,15 +57,6 @@ Solved<T> solve(const Way& way, const OwnedCsr<T, std::int64_t>& a, const std::v
 }
 
 template <class T>
-void expect_same(const Solved<T>& one, const Solved<T>& other) {
-  EXPECT_EQ(one.result.reason, other.result.reason);
-  EXPECT_EQ(one.result.iterations, other.result.iterations);
-  EXPECT_EQ(one.result.residuals, other.result.residuals);
-  EXPECT_EQ(one.result.true_residuals, other.result.true_residuals);
-  EXPECT_TRUE(same_bits(one.x, other.x));
-}
-
-template <class T>
 void expect_bits_of_one_device(const OwnedCsr<T, std::int64_t>& a, std::int64_t columns,
                                double rtol) {
   const auto b = random_vector<T>(a.rows * columns, 6);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/sparse/lost_device_test.cpp: a device is lost during a solve, which begins again on
 // the others.
+#include <quadriga/sparse_vectors.h>
+
 #include "base/log.h"
 #include "device/factory.h"
 #include "engine/engine_access.h"
@@ -59,6 +61,27 @@ TEST_F(LostDevice, WithoutAnyTheHostSolves) {
   EXPECT_LE(residual(a, x, b), 1e-5 * norm(b));
   for (const char* const device : {"emulated0", "emulated1", "emulated2"})
     EXPECT_NE(said_.find(device), std::string::npos) << device << " was not lost";
+}
+
+TEST_F(LostDevice, IsToldToWhoReadsAScalar) {
+  const auto a = grid_matrix<double>({12, 12, 12});
+  const auto b = random_vector<double>(a.rows, 3);
+  for (const std::uint64_t after : {40, 150}) {
+    SCOPED_TRACE("after " + std::to_string(after));
+    Engine engine(EngineAccess::make(losing({{1, after}})));
+    const Matrix matrix(engine, a.view());
+    try {
+      Vector x = matrix.vector(b.data());
+      for (int i = 0; i < 100; ++i) {
+        x = matrix * x / 13;
+        x += norm(x) * x;
+      }
+      x.copy_to(std::vector<double>(b.size()).data());
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::device_lost) << error.what();
+    }
+  }
 }
 
 TEST_F(LostDevice, IsWhatCancelledPartsEndWithAndNoOthers) {

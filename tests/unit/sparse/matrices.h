@@ -127,6 +127,17 @@ bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
 }
 
+/// Of solves whose `result` and `x` are kept.
+template <class Solved>
+void expect_same(const Solved& one, const Solved& other) {
+  EXPECT_EQ(one.result.reason, other.result.reason);
+  EXPECT_EQ(one.result.iterations, other.result.iterations);
+  EXPECT_EQ(one.result.residuals, other.result.residuals);
+  EXPECT_EQ(one.result.true_residuals, other.result.true_residuals);
+  EXPECT_EQ(one.result.replacements, other.result.replacements);
+  EXPECT_TRUE(same_bits(one.x, other.x));
+}
+
 /// A solve that its progress function cancels ends as cancelled, and the solver works afterwards.
 inline void expect_cancelled_and_usable(Engine& engine, const SolverOptions& options = {}) {
   const auto a = grid_matrix<double>({20, 20, 20});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/sparse/random_test.cpp: random systems on random machines give the bits of one device.
+#include <array>
 #include <thread>
 
 #include "unit/sparse/matrices.h"
@@ -83,6 +84,8 @@ TEST(RandomSystems, GiveTheBitsOfOneDevice) {
     const auto b = random_vector<double>(a.rows * columns, seed);
     SolverOptions options{random() % 2 ? Format::csr : Format::sell,
                           random() % 2 ? Precondition::jacobi : Precondition::none};
+    options.method =
+        std::array{CgMethod::classic, CgMethod::single_reduction, CgMethod::pipelined}[seed % 3];
     Engine one({"emulated:1"});
     const Found expected = solve(one, a, b, columns, options);
     EXPECT_EQ(expected.reason, StopReason::converged);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/nested.h: runs that begin in a body: refused, or known to the bodies they call.
+//
+// A body that waits for a run on its own engine keeps a thread that the run may need: of several
+// such bodies each would wait for the others. The same holds of a run on another engine, if one of
+// its bodies waits for a run on the first. Whether a thread is left this time isn't asked.
+#pragma once
+
+#include <quadriga/pipeline.h>
+
+#include <deque>
+#include <vector>
+
+#include "engine/occupied.h"
+#include "pipeline/stage.h"
+
+namespace quadriga {
+
+/// Before this thread waits for a run on the engine. Errors: invalid_argument in a body whose
+/// thread the run may need.
+void require_awaitable(const Engine& engine);
+
+/// The engines whose bodies wait for a run. What the run calls is told which they are.
+class Nesting {
+ public:
+  /// Errors: as require_awaitable().
+  Nesting(const Engine& engine, std::vector<Stage>& stages, Pipeline::Source& source);
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  void tell(Stage& stage);
+  template <class Function>
+  void tell(Function& function);
+
+  const Engines waiting_;
+  std::deque<Codelet> kernels_;  ///< Instead of the stages' own.
+};
+
+}  // namespace quadriga

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/device_turns.cpp: one task of a device, the next device, and a way out where none
+// finds room.
+#include "schedule/device_turns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace quadriga {
+
+void DeviceTurns::begin() {
+  // An idle device looks around each time: others may have got what it can steal.
+  for (DeviceState& device : state_.devices)
+    if (device.awaits_source || device.lacks_buffer || device.issued == 0) device.touched = true;
+  turns_.begin();
+}
+
+bool DeviceTurns::step() {
+  return turns_.step([&](std::size_t device) { return issue_one(state_.devices[device]); },
+                     [&] { return parts_.pulls.place_oldest(); },
+                     [&](std::size_t device) { return fill(state_.devices[device]); });
+}
+
+/// Invariant 1.
+bool DeviceTurns::issue_one(DeviceState& device) {
+  if (device.lost) return false;
+  if (std::exchange(device.touched, false)) device.open = true;
+  if (!device.open) return false;
+  parts_.pulls.pull(device);
+  device.looked = true;
+  device.awaits_source = false;
+  device.open = Launcher::wants_more(device) && issue_next(device);
+  return device.open;
+}
+
+/// Issues the best ready task; false if none could be.
+bool DeviceTurns::issue_next(DeviceState& device) {
+  if (PlannedTask* const head = std::exchange(device.head, nullptr)) {
+    const bool is_done = try_issue(device, *head);
+    if (is_done || device.head) return is_done;
+  }
+  if (device.claimed) return try_issue(device, parts_.gangs.next(device.id));
+  if (order_.is_chosen()) return issue_chosen(device);
+  // Tasks whose content is still to come home from elsewhere let others pass, and those that would
+  // stand behind enough of their like.
+  constexpr int most = 16;
+  int looked = 0;
+  const PlanSet& ready = state_.plan.on(device.id).ready;
+  for (auto next = ready.begin(); next != ready.end() && looked < most; ++looked) {
+    if (looked == 0) Plan::fetch_tasks(next, ready.end());
+    PlannedTask& planned = **next++;
+    if (Launcher::would_queue(device, planned)) continue;
+    const bool is_done = try_issue(device, planned);
+    if (is_done || device.is_closed()) return is_done;
+  }
+  return false;
+}
+
+/// The same in the order that the policy chooses.
+bool DeviceTurns::issue_chosen(DeviceState& device) {
+  order_.begin(device);
+  while (PlannedTask* const planned = order_.next()) {
+    if (Launcher::would_queue(device, *planned)) continue;
+    const bool is_done = try_issue(device, *planned);
+    if (is_done || device.is_closed()) return is_done;
+  }
+  return false;
+}
+
+/// True if the task was issued or ended. Else it became the head, or others may pass it.
+bool DeviceTurns::try_issue(DeviceState& device, PlannedTask& planned) {
+  const Verdict verdict =
+      planned.gang ? parts_.gangs.issue(planned) : parts_.launcher.issue(device, planned);
+  device.lacks_buffer = verdict.awaits == Awaits::buffer;
+  switch (verdict.kind) {
+    case Verdict::Kind::issued:
+      return true;
+    case Verdict::Kind::waits:
+      if (verdict.awaits == Awaits::source)
+        device.awaits_source = true;
+      else if (!planned.gang)
+        device.head = &planned;
+      return false;
+    case Verdict::Kind::skipped:
+      planned.spared = true;
+      state_.listener.ran(planned, {});
+      break;
+    case Verdict::Kind::failed:
+      break;
+  }
+  parts_.endings.end(planned, verdict.error);
+  return true;
+}
+
+/// What a device that found nothing to issue steals, fetches ahead and cleans; true as long as it
+/// issues.
+bool DeviceTurns::fill(DeviceState& device) {
+  if (!device.looked || device.lost) return false;
+  const auto can_steal = [&] {
+    return Launcher::wants_more(device) && !device.is_closed() &&
+           state_.plan.on(device.id).ready.empty() && parts_.placement.steal(device);
+  };
+  if (can_steal() && issue_next(device)) return true;
+  if (device.space != host_space) {
+    parts_.prefetch.fetch(device);
+    state_.memory->residency().clean_ahead(device.space);
+  }
+  device.looked = false;
+  return false;
+}
+
+Error DeviceTurns::no_buffer() const {
+  return {Errc::too_large,
+          fmt::format("tiles that aren't at home on the host have no room there: {}",
+                      state_.memory->residency().spill().refusal())};
+}
+
+/// What isn't bound to the host runs on a device instead.
+bool DeviceTurns::resolve_standstill() {
+  const auto lacks_buffer = [](const DeviceState& device) {
+    return device.head && device.lacks_buffer;
+  };
+  for (DeviceState& device : state_.devices)
+    if (lacks_buffer(device) && device.space == host_space && leave_host(*device.head)) return true;
+  const auto found = std::ranges::find_if(state_.devices, lacks_buffer);
+  if (found == state_.devices.end())
+    return parts_.gangs.fail_oldest(std::make_exception_ptr(no_buffer()));
+  found->lacks_buffer = false;
+  parts_.endings.end(*found->head, std::make_exception_ptr(no_buffer()));
+  return true;
+}
+
+/// Once only: it isn't stolen back.
+bool DeviceTurns::leave_host(PlannedTask& planned) {
+  const auto found = std::ranges::find_if(state_.devices, [&](const DeviceState& device) {
+    return device.space != host_space &&
+           parts_.placement.feasibility().can_run(device, *planned.task);
+  });
+  if (found == state_.devices.end() || planned.task->device != no_device) return false;
+  state_.devices[planned.device].head = nullptr;
+  parts_.placement.move(planned, found->id);
+  planned.left_host = true;
+  found->touched = true;
+  turns_.set_more(true);
+  return true;
+}
+
+}  // namespace quadriga

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/device_turns.h: what devices do when it is their turn: which ready task each issues,
+// and what it steals, fetches ahead and cleans where it has none.
+//
+// Pure: no thread, device or clock; used by the scheduler's thread only.
+//
+// Invariants
+//   1. A device is asked for a task only if it was touched since it found none.
+//   2. While a task waits for room at the head of a device nothing else is issued there. Tasks that
+//      wait for content from elsewhere let others pass.
+//   3. A device looks around, steals and fetches ahead at most once before something touches it.
+#pragma once
+
+#include <quadriga/error.h>
+
+#include "schedule/endings.h"
+#include "schedule/gangs.h"
+#include "schedule/launcher.h"
+#include "schedule/placement.h"
+#include "schedule/prefetch.h"
+#include "schedule/pulls.h"
+#include "schedule/ready_order.h"
+#include "schedule/state.h"
+#include "schedule/turns.h"
+
+namespace quadriga {
+
+class DeviceTurns {
+ public:
+  /// Those that carry out what is decided. They must outlive this.
+  struct Parts {
+    CheckedPolicy& policy;
+    Placement& placement;
+    Pulls& pulls;
+    Launcher& launcher;
+    Gangs& gangs;
+    Prefetch& prefetch;
+    Endings& endings;
+  };
+  /// `most_rounds`: see Turns.
+  DeviceTurns(ScheduleState& state, const Parts& parts, int most_rounds)
+      : state_(state),
+        parts_(parts),
+        order_(state, parts.policy),
+        turns_(state.machine.devices.size(), most_rounds) {}
+
+  /// Before the first step() after events.
+  void begin();
+  /// Decides about one task, or what a device does without one; false once all were asked.
+  bool step();
+  /// No device is asked before the next begin().
+  void pause() noexcept { turns_.set_more(false); }
+  /// It stopped at `most_rounds`: there is more to decide without an event.
+  bool has_more() const noexcept { return turns_.has_more(); }
+  /// Nothing is in flight, and a task waits for a buffer on the host: fails it, or lets it run
+  /// elsewhere. False if there is none.
+  bool resolve_standstill();
+  /// Why a tile that needs the host's memory can't be brought home.
+  Error no_buffer() const;
+
+ private:
+  bool issue_one(DeviceState& device);
+  bool issue_next(DeviceState& device);
+  bool issue_chosen(DeviceState& device);
+  bool try_issue(DeviceState& device, PlannedTask& planned);
+  bool fill(DeviceState& device);
+  bool leave_host(PlannedTask& planned);
+
+  ScheduleState& state_;
+  const Parts parts_;
+  ReadyOrder order_;
+  Turns turns_;
+};
+
+}  // namespace quadriga

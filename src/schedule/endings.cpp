@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/schedule/endings.cpp: content, operands and records of tasks that end.
+#include "schedule/endings.h"
+
+#include <utility>
+
+#include "graph/task_life.h"
+
+namespace quadriga {
+
+void Endings::body_ended(PlannedTask& planned, const std::exception_ptr& error) {
+  if (!error && is_detached(*planned.task->codelet) && !planned.kept) {
+    planned.detached = true;
+    ++state_.detached;
+    return;
+  }
+  end(planned, error ? error : planned.promised);
+}
+
+bool Endings::kept(PlannedTask& planned, std::exception_ptr error) {
+  planned.kept = true;
+  planned.promised = std::move(error);
+  if (!planned.detached) return false;  // its body ends it
+  --state_.detached;
+  end(planned, planned.promised);
+  return true;
+}
+
+void Endings::end(PlannedTask& planned, std::exception_ptr error) {
+  Task& task = *planned.task;
+  if (keepers_.policy.traits().follows_tasks || planned.waited)
+    keepers_.policy.ended(task.id.load(std::memory_order_relaxed));
+  const EndedTask ended{&task, planned.released, planned.device, planned.path};
+  end_content(planned, error);
+  if (ended.device != no_device) {
+    DeviceState& device = state_.devices[ended.device];
+    if (device.head == &planned) device.head = nullptr;
+    if (planned.issued)
+      for (const PlannedAccess& access : planned.accesses)
+        state_.memory->residency().unpin(access.datum->tile, device.space);
+  }
+  empty_partials(planned);
+  if (planned.counted) planned.like->taken(*planned.counted);
+  keepers_.pulls.left(planned);
+  keepers_.gangs.left(planned, error || planned.poisoned);
+  state_.plan.end(planned);
+  for (const OperandSlot& slot : task.slots())
+    if (writes(slot.access)) send_final_home(slot.datum->tile);
+  keepers_.groups.left(task.group);
+  state_.listener.ended(ended);
+}
+
+void Endings::end_content(PlannedTask& planned, const std::exception_ptr& error) {
+  if (planned.spared) return;  // nothing was written
+  if (!error && !planned.poisoned && planned.issued)
+    return keepers_.recovery.confirm_written(planned);
+  state_.listener.failed(*planned.task, planned.poisoned ? nullptr : error, planned.device);
+  keepers_.recovery.poison_written(planned);
+}
+
+/// A partial result was combined, or will never be: its memory is free for others.
+void Endings::empty_partials(PlannedTask& planned) {
+  for (const OperandSlot& slot : planned.task->slots()) {
+    Datum& datum = *slot.datum;
+    if (!datum.partial) continue;
+    if (!planned.issued) datum.filled = false;
+    if (datum.filled) continue;  // by the next group
+    overwritten(datum);
+    state_.memory->residency().discard(datum.tile);
+  }
+}
+
+void Endings::send_final_home(TileId tile) {
+  if (!uses_.is_final(tile)) return;
+  const Datum& datum = *state_.plan.known_uses(tile)->datum;
+  if (datum.poisoned.load() || !datum.home || state_.memory->directory().owner(tile) == no_space)
+    return;
+  state_.memory->residency().write_final(tile);
+}
+
+}  // namespace quadriga
