@@ -11,8 +11,8 @@
 namespace quadriga::sparse {
 namespace {
 
-/// Kernels of an iteration whose scalars are formed by the last blocks of threads: p = M*r + beta*p,
-/// the product, and x and r; or all of the vectors at once, and the product.
+/// Kernels of an iteration whose scalars the last blocks of threads form: p = M*r + beta*p, the
+/// product, and x and r; of other methods all vectors at once, and the product.
 constexpr double launches_of(CgMethod method) noexcept {
   return method == CgMethod::classic ? 3 : 2;
 }
@@ -73,7 +73,7 @@ MethodChoice choose_method(const Machine& machine, const MethodShape& shape, CgM
   double least = (1 - least_gain) * classic;
   constexpr double micro = 1e6;
   chosen.reason =
-      fmt::format("an iteration of one {} takes {:.3g} us", device->name, micro * classic);
+      fmt::format("us an iteration of one {}: classic {:.3g}", device->name, micro * classic);
   for (const CgMethod each : {CgMethod::single_reduction, CgMethod::pipelined}) {
     const double seconds = seconds_of(machine, *device, shape, each);
     chosen.reason += fmt::format(", {} {:.3g}", name(each), micro * seconds);
