@@ -4,7 +4,8 @@
 
 Grids, and linear elasticity like SuiteSparse's Serena (`elastic 77`); on one GPU beside CuPy's
 `cg`. `--rows SIZE` is a 27-point grid whose rows are computed as they are stored, so that CSR needs
-no room on the host. `--by` says whether iterations are tasks or a recorded program. The floor is
+no room on the host. `--by` says whether iterations are tasks or a recorded program, `--method` how
+they are arranged; several methods are measured one after the other, a row each. The floor is
 what an iteration must read and write at the rate given (GB/s), with the matrix as it is stored.
 
 `--precision mixed` times whole solves to a relative residual of 1e-10 instead, beside double's.
@@ -13,8 +14,10 @@ what an iteration must read and write at the rate given (GB/s), with the matrix 
 import argparse
 import json
 import time
+from pathlib import Path
 
 import numpy as np
+from scipy.sparse import load_npz
 
 import quadriga
 from quadriga import sparse
@@ -25,6 +28,7 @@ CASES = {
     "27-point 128": lambda: sparse.poisson((128,) * 3, 27),
     "elastic 77": lambda: box_stiffness((78, 77, 77)),
 }
+METHODS = ["cg", "classic_cg", "single_reduction_cg", "pipelined_cg"]
 WAYS = {"tasks": False, "replay": True}
 
 
@@ -58,22 +62,28 @@ def by_cupy(a, b):
     return solve
 
 
-def iteration(name, a, b, given):
-    row = {"case": f"cg {name}", "gpus": given.gpus, "by": given.by or "default"}
+def iterations(name, a, b, given):
+    for method in given.method or ["cg"]:
+        yield iteration(name, a, b, method, given)
+
+
+def iteration(name, a, b, method, given):
+    row = {"case": f"cg {name}", "gpus": given.gpus, "by": given.by or "default", "asked": method}
     with quadriga.Engine(f"cuda:{given.gpus}") as engine:
         recorded = WAYS[given.by] if given.by else None
         solver = sparse.Solver(
-            a, M=given.precondition, format=given.format, recorded=recorded, engine=engine
+            a, method, given.precondition, format=given.format, recorded=recorded, engine=engine
         )
         row["milliseconds"] = round(
             1e3 * seconds_of(lambda count: solver.solve(b, rtol=0, maxiter=count), 100, 1100), 4
         )
         row["devices"] = len(solver.plan["devices"])
         row["recorded"] = solver.plan["recorded"]
+        row["method"], row["why"] = solver.plan["method"], solver.plan["method_reason"]
         stored = sum(solver.plan["bytes"])
     floor = (stored + a.shape[0] * 8 * 13) / given.rate / 1e6 / given.gpus
     row["floor_milliseconds"] = round(floor, 4)
-    if given.gpus == 1 and given.rows is None:
+    if given.gpus == 1 and given.rows is None and method == (given.method or ["cg"])[-1]:
         row["cupy_milliseconds"] = round(1e3 * seconds_of(by_cupy(a, b), 50, 200), 4)
     return row
 
@@ -94,7 +104,7 @@ def solves(name, a, b, given):
             row[f"{key}_milliseconds"] = round(1e3 * min(seconds[1:]), 2)
             row[f"{key}_iterations"] = result.iterations
             row[f"{key}_reason"] = result.reason
-    return row
+    yield row
 
 
 def main():
@@ -104,18 +114,23 @@ def main():
     parser.add_argument("--format", default="auto")
     parser.add_argument("--precondition", default="jacobi")
     parser.add_argument("--by", choices=list(WAYS), help="default: what the solver chooses")
+    parser.add_argument("--method", choices=METHODS, action="append", help="default: cg")
     parser.add_argument("--case", choices=list(CASES), action="append", help="default: all")
     parser.add_argument("--precision", choices=["mixed"], help="compare whole solves with double's")
+    parser.add_argument("--matrix", metavar="FILE.npz", help="instead of the cases")
     parser.add_argument("--rows", type=int, metavar="SIZE", help="of a 27-point grid, instead")
     given = parser.parse_args()
     cases = {name: CASES[name] for name in given.case or CASES}
     if given.rows is not None:
         cases = {f"27-point {given.rows}": lambda: sparse.poisson_rows((given.rows,) * 3, 27)}
+    if given.matrix is not None:
+        cases = {Path(given.matrix).stem: lambda: load_npz(given.matrix).tocsr()}
     for name, make in cases.items():
         a = make()
         b = np.random.default_rng(1).standard_normal(a.shape[0])
-        measure = solves if given.precision else iteration
-        print(json.dumps(measure(name, a, b, given)), flush=True)
+        measure = solves if given.precision else iterations
+        for row in measure(name, a, b, given):
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

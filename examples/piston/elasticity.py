@@ -42,14 +42,18 @@ def stiffness(mesh):
     return bsr_array((blocks, found % nodes, offsets), shape=(3 * nodes, 3 * nodes))
 
 
-def pressure_forces(mesh):
-    """A third of pressure times area to each corner of a face, into the body; (3 * nodes,)."""
+def face_forces(mesh):
+    """A third of pressure times area, into the body; (faces, 3)."""
     a, b, c = (mesh.points[mesh.faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a) / 2
     inward = np.einsum("fi,fi->f", normals, mesh.points[mesh.insides] - a)
-    normals *= np.sign(inward)[:, None]
+    return mesh.pressures[:, None] * normals * np.sign(inward)[:, None] / 3
+
+
+def pressure_forces(mesh):
+    """On the corners of faces; (3 * nodes,)."""
     forces = np.zeros((len(mesh.points), 3))
-    np.add.at(forces, mesh.faces, (mesh.pressures[:, None] * normals / 3)[:, None, :])
+    np.add.at(forces, mesh.faces, face_forces(mesh)[:, None, :])
     return forces.ravel()
 
 

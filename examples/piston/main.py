@@ -7,8 +7,10 @@ import sys
 import time
 from pathlib import Path
 
+import elasticity
 import numpy as np
-from elasticity import free_directions, pressure_forces, rigid_motions, stiffness
+import quadratic
+from elasticity import free_directions, rigid_motions
 from nastran import read_mesh
 
 import quadriga
@@ -25,8 +27,9 @@ if not path.exists():
 begin = time.perf_counter()
 mesh = read_mesh(path)
 free = free_directions(mesh)
-matrix = stiffness(mesh).tocsr()[free][:, free]
-forces = pressure_forces(mesh)
+shapes = quadratic if mesh.elements.shape[1] == 10 else elasticity
+matrix = shapes.stiffness(mesh).tocsr()[free][:, free]
+forces = shapes.pressure_forces(mesh)
 assembled = time.perf_counter()
 print(f"{len(mesh.elements)} elements, {matrix.shape[0]} rows, {matrix.nnz} matrix elements")
 print(f"read and assembled in {assembled - begin:.1f} s")

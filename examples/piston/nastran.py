@@ -2,9 +2,9 @@
 # examples/piston/nastran.py: reads meshes of tetrahedra from NASTRAN bulk data, free field format.
 """Nodes, elements, material, supports and pressures of a `.nas` file."""
 
+import lzma
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -69,7 +69,8 @@ def _cards(path):
     """Fields of each card, by its name; lines that begin with a comma continue the one before."""
     cards = {}
     last = None
-    with Path(path).open() as file:
+    opened = lzma.open if str(path).endswith(".xz") else open
+    with opened(path, "rt") as file:
         for line in file:
             if line.startswith("ENDDATA"):
                 break

@@ -45,8 +45,9 @@ struct DeviceQueues {
 /// at the same addresses, and parameters, it is recorded as one graph of all devices, which is
 /// launched from then on. The codelets wait to queue (Codelet::waits_to_queue).
 ///
-/// `queue` only queues kernels, which may read the memory of the other members' devices, on the
-/// members' streams, the same for the same arguments and parameters. What can't be recorded is
+/// `queue` only queues kernels and copies, which may read the memory of the other members' devices,
+/// on the members' streams after turning to their devices (a copy's node belongs to the current
+/// one), the same for the same arguments and parameters. What can't be recorded is
 /// queued each time, and a warning says why. It may be called twice for one launch then.
 ///
 /// Cost:    as recorded(); a graph's launch waits for all devices.

@@ -11,6 +11,8 @@
 
 #include "base/c_message.h"
 #include "engine/c_engine.h"
+#include "sparse/formats.h"
+#include "sparse/method.h"
 
 using quadriga::c_guarded;
 using quadriga::Errc;
@@ -139,6 +141,8 @@ int64_t quadriga_sparse_open_method(quadriga_engine* engine, char type, int64_t 
     sparse::SolverOptions options;
     options.precondition = precondition_of(8, precondition);
     options.method = method_of(9, method);
+    blame(9,
+          [&] { sparse::check_method(options.method, sparse::has_steps(options.precondition)); });
     blame(7, [&] {
       const sparse::Solver made(on, a, options);
       *solver = new quadriga_sparse{made, a, made.plan().method_reason};

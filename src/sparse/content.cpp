@@ -81,8 +81,8 @@ SolverContent::SolverContent(Engine& engine, const RowReader& reader, const Solv
   storage_ = {chosen_.format,    chosen_.dense_rows,
               units_.block_rows, slice_rows_of(engine.machine(), chosen_.format, units_.block_rows),
               inverse_rows,      may_narrow(engine.machine())};
-  MethodChoice choice =
-      choose_method(engine.machine(), rows_, dtype_, options.method, has_steps(precondition_));
+  MethodChoice choice = choose_method(engine.machine(), {rows_, dtype_, chosen_.bytes},
+                                      options.method, has_steps(precondition_));
   report_.method = choice.method;
   report_.method_reason = std::move(choice.reason);
   place(a, options);

@@ -40,15 +40,16 @@ std::int64_t count_blocks(Engine& engine, const CsrView& a, int dense_rows, std:
 }  // namespace
 
 ChosenFormat choose_format(Engine& engine, const RowReader& reader, Format wanted) {
-  if (wanted == Format::csr || wanted == Format::sell) return {wanted, 1};
-  // On GPUs a thread has a row of a slice, and its neighbours' elements lie beside its own.
-  ChosenFormat best{has_gpus(engine.machine()) ? Format::sell : Format::csr, 1};
-  const bool is_free = wanted == Format::automatic;
   const CsrView& a = reader.outline();
   const std::int64_t elements =
       a.rows > 0 ? Indices(a.offsets, a.index_bytes)[a.rows] : std::int64_t{0};
+  const double bytes = element_bytes(a.dtype, static_cast<double>(elements));
+  if (wanted == Format::csr || wanted == Format::sell) return {wanted, 1, bytes};
+  // On GPUs a thread has a row of a slice, and its neighbours' elements lie beside its own.
+  ChosenFormat best{has_gpus(engine.machine()) ? Format::sell : Format::csr, 1, bytes};
+  const bool is_free = wanted == Format::automatic;
   if (elements == 0 && is_free) return best;
-  double least = is_free ? element_bytes(a.dtype, static_cast<double>(elements)) : double{INFINITY};
+  double least = is_free ? bytes : double{INFINITY};
   for (const int size : dense_sizes) {
     if (a.rows % size != 0 || a.cols % size != 0) continue;
     const double most = is_free ? most_fill * static_cast<double>(elements) / (size * size)
@@ -56,10 +57,10 @@ ChosenFormat choose_format(Engine& engine, const RowReader& reader, Format wante
     const std::int64_t count = reader.is_whole()
                                    ? count_blocks(engine, a, size, static_cast<std::int64_t>(most))
                                    : reader.dense_blocks(size);
-    const double bytes = dense_bytes(a.dtype, size, static_cast<double>(count));
-    if (static_cast<double>(count) > most || bytes >= least) continue;
-    least = bytes;
-    best = {Format::blocks, size};
+    const double dense = dense_bytes(a.dtype, size, static_cast<double>(count));
+    if (static_cast<double>(count) > most || dense >= least) continue;
+    least = dense;
+    best = {Format::blocks, size, dense};
   }
   if (!is_free && best.format != Format::blocks)
     fail(Errc::invalid_argument,

@@ -12,6 +12,7 @@ namespace quadriga::sparse {
 struct ChosenFormat {
   Format format = Format::csr;
   int dense_rows = 1;
+  double bytes = 0;  ///< Of all elements, with their columns.
 };
 
 /// What is wanted, or what stores the fewest bytes on machines of this kind: of the pattern and the

@@ -11,11 +11,20 @@
 namespace quadriga::sparse {
 namespace {
 
-/// Of an iteration whose scalars are formed by the last blocks of threads: p = M*r + beta*p, the
-/// product, and x and r; or all of the vectors at once, and the product.
-constexpr double classic_launches = 3, other_launches = 2;
-/// Vectors that pass the memory beside the matrix: 3 and 6, and 2 of the product.
-constexpr double classic_passes = 11, product_passes = 2;
+/// Kernels of an iteration whose scalars the last blocks of threads form: p = M*r + beta*p, the
+/// product, and x and r; of other methods all vectors at once, and the product.
+constexpr double launches_of(CgMethod method) noexcept {
+  return method == CgMethod::classic ? 3 : 2;
+}
+
+/// Vectors that pass the memory beside the matrix: those of steps, and 2 of the product.
+constexpr double passes_of(CgMethod method) noexcept {
+  constexpr double classic_steps = 9, of_product = 2;
+  return of_product + (method == CgMethod::classic ? classic_steps : step_passes(method));
+}
+
+/// Of an iteration: what differs less isn't told apart by a model of bytes and launches.
+constexpr double least_gain = 0.03;
 
 /// The accelerator whose memory is fastest, if the table tells of all of them; else null.
 const Device* fastest(const Machine& machine) {
@@ -35,38 +44,44 @@ const Device* fastest(const Machine& machine) {
   return found;
 }
 
-double seconds_of(const Machine& machine, const Device& device, double launches, double bytes) {
-  const Cost cost = Cost::of_work(0, bytes);
-  return launches * machine.launch_seconds +
+double seconds_of(const Machine& machine, const Device& device, const MethodShape& shape,
+                  CgMethod method) {
+  const double vector = static_cast<double>(shape.rows) * static_cast<double>(size_of(shape.dtype));
+  const Cost cost = Cost::of_work(0, shape.matrix_bytes + passes_of(method) * vector);
+  return launches_of(method) * machine.launch_seconds +
          machine.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
 }
 
 }  // namespace
 
-MethodChoice choose_method(const Machine& machine, std::int64_t rows, DType dtype, CgMethod asked,
+void check_method(CgMethod asked, bool has_steps) {
+  require(asked == CgMethod::classic || asked == CgMethod::automatic || !has_steps,
+          fmt::format("{} iterations need an M of blocks of rows; expected the classic ones, or "
+                      "another M",
+                      name(asked)));
+}
+
+MethodChoice choose_method(const Machine& machine, const MethodShape& shape, CgMethod asked,
                            bool has_steps) {
-  if (asked == CgMethod::classic) return {asked, "asked for"};
-  if (asked != CgMethod::automatic) {
-    require(!has_steps, fmt::format("{} iterations need an M of blocks of rows; expected the "
-                                    "classic ones, or another M",
-                                    name(asked)));
-    return {asked, "asked for"};
-  }
+  check_method(asked, has_steps);
+  if (asked != CgMethod::automatic) return {asked, "asked for"};
   if (has_steps) return {CgMethod::classic, "M is several steps"};
   const Device* const device = fastest(machine);
   if (!device) return {CgMethod::classic, "the machine's description has no rates of devices"};
-  if (device->kind == DeviceKind::cuda)
-    return {CgMethod::classic, "single-reduction iterations weren't measured on GPUs"};
-  const double vector = static_cast<double>(rows) * static_cast<double>(size_of(dtype));
-  const double classic = seconds_of(machine, *device, classic_launches, classic_passes * vector);
-  const double single =
-      seconds_of(machine, *device, other_launches,
-                 (step_passes(CgMethod::single_reduction) + product_passes) * vector);
+  const double classic = seconds_of(machine, *device, shape, CgMethod::classic);
+  MethodChoice chosen{CgMethod::classic, {}};
+  double least = (1 - least_gain) * classic;
   constexpr double micro = 1e6;
-  return {single < classic ? CgMethod::single_reduction : CgMethod::classic,
-          fmt::format("beside the matrix, one {} takes {:.3g} us an iteration; single-reduction: "
-                      "{:.3g} us",
-                      device->name, micro * classic, micro * single)};
+  chosen.reason =
+      fmt::format("us an iteration of one {}: classic {:.3g}", device->name, micro * classic);
+  for (const CgMethod each : {CgMethod::single_reduction, CgMethod::pipelined}) {
+    const double seconds = seconds_of(machine, *device, shape, each);
+    chosen.reason += fmt::format(", {} {:.3g}", name(each), micro * seconds);
+    if (seconds >= least) continue;
+    least = seconds;
+    chosen.method = each;
+  }
+  return chosen;
 }
 
 }  // namespace quadriga::sparse

@@ -14,12 +14,23 @@ struct MethodChoice {
   std::string reason;
 };
 
+/// Errors: invalid_argument if another than classic is asked for where M is several tasks.
+void check_method(CgMethod asked, bool has_steps);
+
+/// What iterations read and write.
+struct MethodShape {
+  std::int64_t rows = 0;
+  DType dtype = DType::float64;
+  double matrix_bytes = 0;  ///< Of its elements as they are stored.
+};
+
 /// By what is asked for; else by the machine's figures for one device of the kind that is fastest,
-/// so that it doesn't depend on their number: each method's kernels cost a launch, and its vectors
-/// pass the memory. On GPUs, where the others' kernels haven't been measured, classic ones always.
+/// so that it doesn't depend on their number: each method's kernels cost a launch, and the matrix
+/// and its vectors pass the memory. Classic ones stay where others are predicted to gain less than
+/// 3 %.
 /// `has_steps`: M is several tasks.
-/// Errors: invalid_argument if another than classic is asked for with such an M.
-MethodChoice choose_method(const Machine& machine, std::int64_t rows, DType dtype, CgMethod asked,
+/// Errors: check_method()'s.
+MethodChoice choose_method(const Machine& machine, const MethodShape& shape, CgMethod asked,
                            bool has_steps);
 
 }  // namespace quadriga::sparse

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_piston.py: the piston's reader and assembly on a cube, and the piston itself.
+import lzma
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +47,10 @@ def modules(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLE))
     import elasticity
     import nastran
+    import quadratic
 
-    yield nastran, elasticity
-    for name in ("nastran", "elasticity"):
+    yield nastran, elasticity, quadratic
+    for name in ("nastran", "elasticity", "quadratic"):
         sys.modules.pop(name)
 
 
@@ -92,6 +95,42 @@ def test_stiffness_leaves_rigid_motions_alone(cube, modules):
     motions = modules[1].rigid_motions(cube)
     assert np.abs(matrix @ motions).max() < 1e-12
     assert np.linalg.matrix_rank(motions) == 6
+
+
+def with_nodes_on_edges(mesh, edges):
+    """The same of ten nodes an element; those below are held from below."""
+    ends = np.sort(mesh.elements[:, edges], axis=2).reshape(-1, 2)
+    pairs, at = np.unique(ends, axis=0, return_inverse=True)
+    middles = len(mesh.points) + at.reshape(-1, 6)
+    points = np.concatenate([mesh.points, mesh.points[pairs].mean(axis=1)])
+    below = [(node, 2) for node in range(len(mesh.points), len(points)) if points[node, 2] == 0]
+    elements = np.concatenate([mesh.elements, middles], axis=1)
+    fixed = np.concatenate([mesh.fixed, below])
+    return replace(mesh, points=points, elements=elements, fixed=fixed)
+
+
+def test_ten_nodes_shrink_as_the_material_says(cube, modules):
+    _, elasticity, quadratic = modules
+    mesh = with_nodes_on_edges(cube, quadratic.EDGES)
+    matrix = quadratic.stiffness(mesh)
+    assert abs(matrix - matrix.T).max() < 1e-12
+    assert np.abs(matrix @ elasticity.rigid_motions(mesh)).max() < 1e-12
+    count = matrix.shape[0]
+    assert np.linalg.matrix_rank(matrix.toarray()) == count - 6
+    free = elasticity.free_directions(mesh)
+    forces = quadratic.pressure_forces(mesh)
+    assert forces.reshape(-1, 3).sum(axis=0) == pytest.approx([0, 0, -2])
+    matrix = matrix.tocsr()[free][:, free]
+    found = np.zeros(count)
+    found[free] = sparse.Solver(matrix, M="jacobi", devices="cpu").solve(forces[free], rtol=1e-12).x
+    strain = np.array([0.25, 0.25, -1]) * 2 / 100
+    np.testing.assert_allclose(found.reshape(-1, 3), mesh.points * strain, atol=1e-10)
+
+
+def test_meshes_may_be_compressed(modules, tmp_path, cube):
+    path = tmp_path / "cube.nas.xz"
+    path.write_bytes(lzma.compress(CUBE.encode()))
+    np.testing.assert_array_equal(modules[0].read_mesh(path).points, cube.points)
 
 
 def test_a_cube_under_pressure_shrinks_as_the_material_says(cube, modules):

@@ -12,7 +12,7 @@ import pytest
 import quadriga
 from quadriga import sparse
 from quadriga.errors import InvalidArgument, InvalidType
-from quadriga.sparse import dot, norm
+from quadriga.sparse import dot, norm, textbook
 
 DEVICES = ("emulated:1", "emulated:2", "emulated:3")
 TYPES = (np.float32, np.float64, np.complex64, np.complex128)
@@ -59,6 +59,25 @@ def on_all_devices(a, method):
     found = [method(sparse.Matrix(a, devices=each)).to_array() for each in DEVICES]
     assert all(each.tobytes() == found[0].tobytes() for each in found)
     return found[0]
+
+
+def test_one_textbook_serves_vectors_of_any_kind():
+    """Those in parts on devices, and NumPy's, as those of libraries on GPUs."""
+    a = sparse.poisson((12, 11))
+    b = np.random.default_rng(1).standard_normal(132)
+    inverse = 1 / a.diagonal()
+
+    def first(A, M, x, r, dot, count=20):
+        steps = textbook.conjugate_gradients(A, M, x, r, dot, lambda curvature, rho: None)
+        return [next(steps) for _ in range(count)][-1]
+
+    x, r = first(lambda v: a @ v, lambda v: inverse * v, np.zeros(132), b, np.dot)
+    np.testing.assert_allclose(r, b - a @ x, atol=1e-13)
+    for devices in DEVICES:
+        A = sparse.Matrix(a, devices=devices)
+        M = A.vector(inverse)
+        own, _ = first(lambda v, A=A: A @ v, lambda v, M=M: M * v, A.zeros(), A.vector(b), dot)
+        np.testing.assert_allclose(own.to_array(), x, rtol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

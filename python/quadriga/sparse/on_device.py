@@ -9,17 +9,15 @@ what has one element; all of it runs on the library's current stream.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidArgument
 from .result import warn_of
+from .textbook import Operator, conjugate_gradients
 
 #: So much less residual is expected of a restart from x.
 _LEAST_PROGRESS = 0.5
-
-Operator = Callable[[Any], Any]
 
 
 def is_on_device(value: Any) -> bool:
@@ -41,7 +39,7 @@ def solve_on_device(
     A: Any, b: Any, x0: Any, M: Any, rtol: float, atol: float, maxiter: int | None,
     callback: Operator | None,
 ) -> tuple[Any, int]:  # fmt: skip
-    """``A @ x = b`` by Hestenes and Stiefel, 1952, for operators A and M; x is an array as b is.
+    """``A @ x = b`` by the textbook's iteration for operators A and M; x is an array as b is.
 
     Three numbers go to the host in each iteration. The residual is recomputed at the end, and
     iterations begin again from x while that helps.
@@ -77,32 +75,34 @@ def solve_on_device(
     return state.x, 0 if state.norm <= tolerance else max(1, state.iterations)
 
 
+class _BrokenDown(Exception):
+    """Its argument is the reason."""
+
+
 def _iterate(
     state: _State, product: Operator, inverse: Operator, tolerance: float, limit: int,
     callback: Operator | None,
 ) -> str:  # fmt: skip
     """Until the recurrence meets the tolerance, or the limit; why it broke down, if it did."""
-    z = inverse(state.r)
-    p, rho = z, _dot(state.r, z)
-    while state.norm > tolerance and state.iterations < limit:
-        q = product(p)
-        curvature = _dot(p, q)
-        known = _real(curvature), _real(rho)
-        if not all(math.isfinite(each) for each in known):
-            return "not_finite"
-        if min(known) <= 0:
-            return "not_positive_definite" if known[0] <= 0 else "indefinite_preconditioner"
-        alpha = rho / curvature
-        state.x = state.x + alpha * p
-        state.r = state.r - alpha * q
-        state.iterations += 1
-        state.norm = _norm(state.r)
-        if callback is not None:
-            callback(state.x)
-        z = inverse(state.r)
-        last, rho = rho, _dot(state.r, z)
-        p = z + (rho / last) * p
+    steps = conjugate_gradients(product, inverse, state.x, state.r, _dot, _check)
+    try:
+        while state.norm > tolerance and state.iterations < limit:
+            state.x, state.r = next(steps)
+            state.iterations += 1
+            state.norm = _norm(state.r)
+            if callback is not None:
+                callback(state.x)
+    except _BrokenDown as found:
+        return str(found)
     return ""
+
+
+def _check(curvature: Any, rho: Any) -> None:
+    known = _real(curvature), _real(rho)
+    if not all(math.isfinite(each) for each in known):
+        raise _BrokenDown("not_finite")
+    if min(known) <= 0:
+        raise _BrokenDown("not_positive_definite" if known[0] <= 0 else "indefinite_preconditioner")
 
 
 def _dot(one: Any, other: Any) -> Any:

@@ -73,8 +73,8 @@ class Solver:
         two sums over all devices, one after the other; single-reduction ones (Chronopoulos and
         Gear) one, for two vectors more; pipelined ones (Ghysels and Vanroose) one, while the
         product runs, for six vectors more. The latter two compute their residuals anew from time to
-        time, and need an `M` of blocks of rows. ``"cg"`` chooses among the first two by the
-        machine's description of one device, on GPUs classic ones (``plan["method_reason"]``).
+        time, and need an `M` of blocks of rows. ``"cg"`` chooses the shortest by the
+        machine's description of one device (``plan["method_reason"]``).
         Bits are those of one device of the kind; each method has its own rounding.
     M : str, array_like, `Aggregation` or hierarchy, optional
         The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, the

@@ -21,10 +21,7 @@ struct RecurrencesOnStream : OnStream<T> {
   using OnStream<T>::stream_of;
   template <class Element>
   static void copy(const Arguments& a, Element* to, const Element* from, std::int64_t count) {
-    quadriga::cuda::check(
-        cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(Element),
-                        cudaMemcpyDeviceToDevice, stream_of(a)),
-        "a copy within the device");
+    cuda::copy_bytes(stream_of(a), to, from, static_cast<std::size_t>(count) * sizeof(Element));
   }
   static void copy_rows(const Arguments& arguments, const PartArrays<T>& a, const T* from,
                         std::int64_t columns, bool scaled, T* to) {

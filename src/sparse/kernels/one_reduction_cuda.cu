@@ -118,6 +118,20 @@ __global__ void scale_rows(const N* from, const N* inverses, int size, std::int6
     to[at] = scaled(inverses, size, from, columns, at / columns, static_cast<int>(at % columns));
 }
 
+template <class Word>
+__global__ void copy_words(const Word* from, std::int64_t count, Word* to) {
+  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+  if (at < count) to[at] = from[at];
+}
+
+template <class Word>
+void launch_copy(cudaStream_t stream, void* to, const void* from, std::size_t bytes) {
+  const auto count = static_cast<std::int64_t>(bytes / sizeof(Word));
+  copy_words<<<grid_for(count), threads, 0, stream>>>(static_cast<const Word*>(from), count,
+                                                      static_cast<Word*>(to));
+  check_launch("a copy by a kernel");
+}
+
 template <class N>
 __global__ void __launch_bounds__(threads)
     sum_blocks(DevicePart<N> a, const N* u, const N* w, int columns, double* sums) {
@@ -206,6 +220,14 @@ void copy_rows(cudaStream_t stream, const PartArrays<T>& a, const T* from, std::
       scaled ? a.shape().inverse_rows : 0, count, static_cast<int>(columns),
       reinterpret_cast<N*>(to));
   check_launch("a copy of rows");
+}
+
+void copy_bytes(cudaStream_t stream, void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const auto places = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
+  const auto copy =
+      (places | bytes) % sizeof(uint4) == 0 ? launch_copy<uint4> : launch_copy<unsigned>;
+  copy(stream, to, from, bytes);
 }
 
 template <class T>

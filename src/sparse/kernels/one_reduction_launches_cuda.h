@@ -16,6 +16,9 @@ void step_with_recurrences(cudaStream_t stream, const PartArrays<T>& a, const Pa
 template <class T>
 void copy_rows(cudaStream_t stream, const PartArrays<T>& a, const T* from, std::int64_t columns,
                bool scaled, T* to);
+/// By a kernel, as all of an iteration, so that programs have no other nodes; `from` may be in
+/// another device's memory. Both are aligned to 4 bytes, of which there is a multiple.
+void copy_bytes(cudaStream_t stream, void* to, const void* from, std::size_t bytes);
 template <class T>
 void sum_products_of(cudaStream_t stream, const PartArrays<T>& a, const T* u, const T* w,
                      std::int64_t columns, double* sums);
