@@ -178,6 +178,11 @@ void stream_rates(const Machine& machine, const Settings& settings) {
     best = std::min({best, by_hand(work, 3, false), by_hand(work, 3, true)});
     runs += 4;
   }
+  // What all links carry at once: less than each alone where they share the host's memory.
+  Work copies = work;
+  copies.nanoseconds_a_byte = 0;
+  const double copies_seconds = std::min(by_hand(copies, 3, false), by_hand(copies, 3, true));
+  runs += 2;
   const double bound = kernel_bound(work, in, out);
   Line("streams")
       .add("gpus", work.gpus)
@@ -188,6 +193,7 @@ void stream_rates(const Machine& machine, const Settings& settings) {
       .add("bound_seconds", bound)
       .add("percent_over_bound", 100 * (median(ours) / bound - 1))
       .add("own_bound_seconds", own_bound)
+      .add("copies_seconds", copies_seconds)
       .add("over_one_stream", median(one_stream) / median(ours))
       .add("over_best_by_hand", best / median(ours))
       .add("right", is_right(work, runs) ? "yes" : "no")

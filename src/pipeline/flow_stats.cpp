@@ -58,10 +58,10 @@ void FlowStats::open(std::vector<DeviceId> devices) {
   on_device_.assign(devices_.size(), 0);
   staged_.assign(devices_.size(), 0);
   last_computed_.assign(devices_.size(), 0);
-  busy_.assign(devices_.size(), 0.0);
-  sizes_.assign(devices_.size(), 0.0);
+  done_.busy.assign(devices_.size(), 0.0);
+  done_.sizes.assign(devices_.size(), 0.0);
   by_device_.assign(devices_.size(), 0);
-  load_.emplace(machine_, devices_);
+  done_.load.emplace(machine_, devices_);
 }
 
 Nanoseconds FlowStats::mean(std::size_t stage) const {
@@ -126,17 +126,19 @@ void FlowStats::left(const FlowItem& item, const Segment& segment, Nanoseconds n
   of(first).worked(computing, stay.computed - stay.staged);
   for (std::size_t s = first + 1; s < segment.last; ++s)
     if (item.passed.has(s)) of(s).worked(0, 0);
-  busy_[d] += static_cast<double>(computing) * nano;
-  sizes_[d] += stay.load.bytes_in + stay.load.bytes_out;
-  sizes_in_all_ += stay.load.bytes_in + stay.load.bytes_out;
+  const double bytes = stay.load.bytes_in + stay.load.bytes_out;
+  done_.busy[d] += static_cast<double>(computing) * nano;
+  done_.sizes[d] += bytes;
+  done_.sizes_in_all += bytes;
   ++by_device_[d];
-  costs_known_ &= stay.load.costs_known;
-  load_->add(stay.load);
+  done_.costs_known &= stay.load.costs_known;
+  done_.load->add(stay.load);
 }
 
+/// The bound takes longest; the run doesn't wait for it.
 PipelineStats FlowStats::tell(Nanoseconds now) const {
-  const std::lock_guard lock(mutex_);
   PipelineStats stats;
+  std::unique_lock lock(mutex_);
   stats.seconds = static_cast<double>((end_ >= 0 ? end_ : now) - begin_) * nano;
   tell_stages(stats);
   stats.chunks = arrived_;
@@ -148,7 +150,9 @@ PipelineStats FlowStats::tell(Nanoseconds now) const {
   stats.latency_99 = latency_.quantile(0.99);
   stats.by_device = by_device_;
   stats.most_on_device = most_on_device_;
-  tell_bound(stats);
+  const Done done = done_;
+  lock.unlock();
+  tell_bound(done, stats);
   return stats;
 }
 
@@ -180,18 +184,19 @@ void FlowStats::tell_stages(PipelineStats& stats) const {
 }
 
 /// Kernels whose cost nobody knows are charged what they took, by bytes.
-void FlowStats::tell_bound(PipelineStats& stats) const {
+void FlowStats::tell_bound(const Done& done, PipelineStats& stats) const {
   std::vector<StreamResource> resources;
   std::size_t devices = 1;
-  if (load_ && load_->chunks() > 0) {
-    resources = load_->resources();
-    devices = load_->devices();
+  if (done.load && done.load->chunks() > 0) {
+    resources = done.load->resources();
+    devices = done.load->devices();
     double busy = 0;
-    double sizes = 0;
-    for (std::size_t d = 0; d < devices; ++d) busy += busy_[d], sizes += sizes_[d];
-    for (std::size_t d = 0; !costs_known_ && d < devices; ++d) {
-      const double a_byte = sizes_[d] > 0 ? busy_[d] / sizes_[d] : sizes > 0 ? busy / sizes : 0;
-      resources[d].seconds[d] = a_byte * sizes_in_all_;
+    for (const double each : done.busy) busy += each;
+    for (std::size_t d = 0; !done.costs_known && d < devices; ++d) {
+      const double a_byte = done.sizes[d] > 0       ? done.busy[d] / done.sizes[d]
+                            : done.sizes_in_all > 0 ? busy / done.sizes_in_all
+                                                    : 0;
+      resources[d].seconds[d] = a_byte * done.sizes_in_all;
     }
   }
   const auto add_host = [&](const std::string& name, const StageCounter& counter, double at_once) {
@@ -211,7 +216,7 @@ void FlowStats::tell_bound(PipelineStats& stats) const {
                          parallel / std::max(1, threads_), 0});
   if (resources.empty()) return;
   const StreamBound bound =
-      stream_bound(resources, devices, load_ ? load_->equal_chunks() : std::size_t{0});
+      stream_bound(resources, devices, done.load ? done.load->equal_chunks() : std::size_t{0});
   stats.bound_seconds = bound.seconds;
   stats.limit = resources[bound.limit].name;
 }

@@ -58,9 +58,17 @@ class FlowStats {
     StageCounter in;
     StageCounter out;
   };
+  /// What has been done on devices, of which the bound is made.
+  struct Done {
+    std::optional<StreamLoad> load;
+    std::vector<double> busy;   ///< Seconds of kernels, by device of the stream.
+    std::vector<double> sizes;  ///< Bytes of chunks, by device of the stream.
+    double sizes_in_all = 0;
+    bool costs_known = true;
+  };
   std::size_t place_of(DeviceId device) const;
   void tell_stages(PipelineStats& stats) const;
-  void tell_bound(PipelineStats& stats) const;
+  void tell_bound(const Done& done, PipelineStats& stats) const;
 
   const Machine& machine_;
   const std::vector<Stage>& stages_;
@@ -74,12 +82,8 @@ class FlowStats {
   int most_on_device_ = 0;
   std::vector<int> staged_;                 ///< Chunks, by device of the stream.
   std::vector<Nanoseconds> last_computed_;  ///< By device of the stream.
-  std::vector<double> busy_;                ///< Seconds of kernels, by device of the stream.
-  std::vector<double> sizes_;               ///< Bytes of chunks, by device of the stream.
   std::vector<std::uint64_t> by_device_;
-  std::optional<StreamLoad> load_;
-  bool costs_known_ = true;
-  double sizes_in_all_ = 0;
+  Done done_;
   LatencyHistogram latency_;
   std::uint64_t arrived_ = 0;
   std::vector<ChunkFailure> failures_;

@@ -3,6 +3,8 @@
 #include <quadriga/pipeline.h>
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <utility>
 
 #include "base/cgroup.h"
@@ -80,11 +82,22 @@ struct Pipeline::Impl {
 
   Engine& engine() { return options.engine ? *options.engine : *own; }
 
+  /// The run, which the first call begins. Any thread.
   Flow& flow() {
+    if (Flow* const begun = running()) return *begun;
+    const std::lock_guard lock(beginning);
     if (flow_) return *flow_;
     require(source != nullptr, "the pipeline has no source; give it one by source()");
     flow_ = std::make_unique<Flow>(engine(), stages, guarded_source(), flow_options);
+    running_.store(flow_.get(), std::memory_order_release);
     return *flow_;
+  }
+  /// Null before the run has begun. Any thread.
+  Flow* running() const { return running_.load(std::memory_order_acquire); }
+  void set_order(Order order) {
+    const std::lock_guard lock(beginning);
+    flow_options.order = order;
+    if (flow_) flow_->set_order(order);
   }
 
   /// Where nothing computes, what is lent may be addresses without memory.
@@ -127,8 +140,10 @@ struct Pipeline::Impl {
   std::vector<Stage> stages;
   Source source;
   Lending lending = Lending::fresh;
-  bool has_run = false;         // By run().
-  std::unique_ptr<Flow> flow_;  // Goes before the engine.
+  bool has_run = false;  // By run().
+  std::mutex beginning;
+  std::unique_ptr<Flow> flow_;  // Goes before the engine; guarded by `beginning` until it is there.
+  std::atomic<Flow*> running_{nullptr};
 };
 
 Pipeline::Pipeline(PipelineOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -246,18 +261,18 @@ PipelineEstimate Pipeline::estimate(std::span<const Chunk> chunks,
 }
 
 void Pipeline::stop() { impl_->flow().stop(); }
-void Pipeline::set_order(Order order) {
-  if (impl_->flow_) impl_->flow_->set_order(order);
-  impl_->flow_options.order = order;
-}
+void Pipeline::set_order(Order order) { impl_->set_order(order); }
 PipelineStats Pipeline::stats() const {
-  return impl_->flow_ ? impl_->flow_->stats() : PipelineStats{};
+  const Flow* const flow = impl_->running();
+  return flow ? flow->stats() : PipelineStats{};
 }
 std::vector<ChunkFailure> Pipeline::failures() const {
-  return impl_->flow_ ? impl_->flow_->failures() : std::vector<ChunkFailure>{};
+  const Flow* const flow = impl_->running();
+  return flow ? flow->failures() : std::vector<ChunkFailure>{};
 }
 View Pipeline::reduced(std::string_view name) const {
-  const auto known = impl_->flow_ ? impl_->flow_->reduced() : std::map<std::string, View>{};
+  const Flow* const flow = impl_->running();
+  const auto known = flow ? flow->reduced() : std::map<std::string, View>{};
   const auto found = known.find(std::string(name));
   if (found != known.end()) return found->second;
   fail(Errc::invalid_argument, "there is no result '" + std::string(name) +

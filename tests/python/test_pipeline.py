@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import resource
 import signal
 import threading
@@ -287,18 +286,6 @@ def test_the_virtual_clock_counts_what_stages_on_the_host_take() -> None:
     assert stats.bound_seconds == pytest.approx(3.9)
     assert 3.9 <= stats.seconds < 4.0
     assert stats.stages[-1].occupancy > 0.97
-
-
-def test_progress_tells_rate_time_left_and_what_limits(capsys: pytest.CaptureFixture[str]) -> None:
-    pipeline = quadriga.Pipeline(devices="cpu:2", look_ahead=2).source([np.zeros(10)] * 40)
-    pipeline.map(lambda chunk: time.sleep(0.04), mode="serial", name="slow")
-    pipeline.run(progress=True)
-    lines = capsys.readouterr().err.split("\r")
-    seen = [line for line in lines if " left" in line]
-    assert seen
-    assert all(re.match(r"\d+ of 40 chunks, .* a second, \d s left, slow limits", x) for x in seen)
-    assert lines[-1].startswith("40 of 40 chunks, ")
-    assert lines[-1].endswith("\n")
 
 
 @pytest.mark.parametrize(

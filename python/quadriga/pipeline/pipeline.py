@@ -18,7 +18,7 @@ from ..errors import Error, InvalidArgument
 from . import given
 from .chunk import Chunk, label_of
 from .front import Front
-from .progress import Progress
+from .progress import Told, progress_of
 from .rows import Rows
 from .stages import Stages
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
@@ -157,14 +157,16 @@ class Pipeline(Stages):
         told["shares"] = tuple(told["shares"])
         return PipelineEstimate(**told)
 
-    def run(self, progress: bool = False) -> PipelineStats:
+    def run(self, progress: bool | Told = False) -> PipelineStats:
         """Run until the source has ended and all chunks have passed; results are dropped.
 
         Parameters
         ----------
-        progress : bool
-            Show progress in a line on standard error: chunks and their rate, the limiting resource,
-            and the time left if the source has a length.
+        progress : bool or callable
+            True: show the run on standard error while it goes on. On a terminal a screen twice a
+            second: chunks, their rate and the time left if the source has a length, the limiting
+            resource, the bound, and all stages; elsewhere a line every ten seconds. A function is
+            called with the `PipelineStats` so far, twice a second.
 
         Returns
         -------
@@ -176,27 +178,31 @@ class Pipeline(Stages):
             The exception of a stage or the source, with a note that names stage and chunk.
         """
         flow = self._begin()
-        view = Progress(self.stats, self._source) if progress else None
+        view = progress_of(progress, self.stats, self._source)
+        failed = True
         try:
-            while not flow.run(_SLICE):
+            while not self._has_run(flow):
                 if view:
                     view.tell()
-            mapped.check()
-        except Error as error:
-            raise self._original(error) from None
-        except BaseException:
-            self._leave()
-            raise
+            failed = False
         finally:
+            if failed:
+                self._leave()
             if view:
-                view.tell(is_last=True)
+                view.end(failed)
         return self.stats()
 
-    def results(self, in_order: bool = True) -> Iterator[Chunk]:
+    def results(self, in_order: bool = True, progress: bool | Told = False) -> Iterator[Chunk]:
         """Iterate over chunks that have passed all stages, in the source's order or as completed.
 
         The run starts with the first chunk and continues between chunks. Leaving the loop stops
         it: the source isn't called again.
+
+        Parameters
+        ----------
+        in_order : bool
+        progress : bool or callable
+            As in `run`.
 
         Raises
         ------
@@ -204,14 +210,17 @@ class Pipeline(Stages):
             As in `run`, after the chunks before the one that failed.
         """
         flow = self._begin()
-        ended = False
+        view = progress_of(progress, self.stats, self._source)
+        ended = failed = False
         try:
             while True:
                 try:
                     known, chunk = flow.next(in_order, _SLICE)
                 except Error as error:
-                    ended = True
+                    ended = failed = True
                     raise self._original(error) from None
+                if view:
+                    view.tell()
                 mapped.check()
                 if chunk is not None:
                     chunk.records.clear()
@@ -222,6 +231,8 @@ class Pipeline(Stages):
         finally:
             if not ended:
                 self._leave()
+            if view:
+                view.end(failed or not ended)
 
     def stop(self) -> None:
         """End the run early, from any thread: chunks in a stage finish it, others are dropped."""
@@ -329,6 +340,16 @@ class Pipeline(Stages):
         for each in front.reductions.values():
             each.layout = None  # of rows that were looked at, not of chunks
         return int(chosen)
+
+    def _has_run(self, flow: _core.Flow) -> bool:
+        """Whether the run has ended; waits for a moment."""
+        try:
+            has_run = flow.run(_SLICE)
+        except Error as error:
+            raise self._original(error) from None
+        if has_run:
+            mapped.check()
+        return has_run
 
     def _leave(self) -> None:
         """Somebody leaves the run: what runs is waited for, not the source."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .stage_table import table
+
 
 @dataclass(frozen=True)
 class StageStats:
@@ -147,15 +149,7 @@ class PipelineStats:
                 f"{self.limit} limits: at least {self.bound_seconds:.3g} s; "
                 f"{100 * self.overhead:.0f} % over that"
             )
-        width = max(len(stage.name) for stage in self.stages)
-        titles = "chunks    a second  busy      queue   latency   99 %      occupancy"
-        lines.append(f"{'stage':{width}}  {titles}")
-        lines += [
-            f"{each.name:{width}}  {each.chunks:<8}  {each.chunks_per_second:<8.3g}  "
-            f"{each.busy_seconds:<8.3g}  {each.mean_queue:<6.3g}  {each.latency_median:<8.3g}  "
-            f"{each.latency_99:<8.3g}  {100 * each.occupancy:3.0f} %"
-            for each in self.stages
-        ]
+        lines += table(self.stages)
         return "\n".join(lines)
 
 
