@@ -8,6 +8,7 @@
 #include <atomic>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "sparse/content.h"
 #include "sparse/dense_blocks.h"
@@ -15,6 +16,8 @@
 
 namespace quadriga::sparse {
 namespace {
+
+constexpr std::int64_t warp_rows = 32;
 
 bool has_gpus(const Machine& machine) {
   return std::ranges::any_of(machine.devices,
@@ -37,6 +40,25 @@ std::int64_t count_blocks(Engine& engine, const CsrView& a, int dense_rows, std:
   return count;
 }
 
+/// Elements that SELL stores of the rows as they are cut by default, with those that fill slices.
+std::int64_t elements_in_slices(const CsrView& a) {
+  const Indices offsets(a.offsets, a.index_bytes);
+  const std::int64_t height = block_rows_of(a.rows);
+  std::vector<std::int64_t> lengths;
+  std::int64_t stored = 0;
+  for (std::int64_t first = 0; first < a.rows; first += height) {
+    const std::int64_t last = std::min(first + height, a.rows);
+    lengths.clear();
+    for (std::int64_t row = first; row < last; ++row)
+      lengths.push_back(offsets[row + 1] - offsets[row]);
+    std::ranges::sort(lengths, std::ranges::greater());
+    const auto rows = static_cast<std::size_t>(std::min(warp_rows, height & -height));
+    for (std::size_t i = 0; i < lengths.size(); i += rows)
+      stored += lengths[i] * static_cast<std::int64_t>(rows);
+  }
+  return stored;
+}
+
 }  // namespace
 
 ChosenFormat choose_format(Engine& engine, const RowReader& reader, Format wanted) {
@@ -45,9 +67,12 @@ ChosenFormat choose_format(Engine& engine, const RowReader& reader, Format wante
       a.rows > 0 ? Indices(a.offsets, a.index_bytes)[a.rows] : std::int64_t{0};
   const double bytes = element_bytes(a.dtype, static_cast<double>(elements));
   if (wanted == Format::csr || wanted == Format::sell) return {wanted, 1, bytes};
-  // On GPUs a thread has a row of a slice, and its neighbours' elements lie beside its own.
-  ChosenFormat best{has_gpus(engine.machine()) ? Format::sell : Format::csr, 1, bytes};
+  // Threads of a GPU, or lanes of a core, have a row each, whose elements lie beside each other.
   const bool is_free = wanted == Format::automatic;
+  const bool has_slices =
+      has_gpus(engine.machine()) || (is_free && static_cast<double>(elements_in_slices(a)) <=
+                                                    most_fill * static_cast<double>(elements));
+  ChosenFormat best{has_slices ? Format::sell : Format::csr, 1, bytes};
   if (elements == 0 && is_free) return best;
   double least = is_free ? bytes : double{INFINITY};
   for (const int size : dense_sizes) {
@@ -98,9 +123,8 @@ std::int64_t block_rows_of(const CsrView& a, const ChosenFormat& chosen,
 
 std::int64_t slice_rows_of(const Machine& machine, Format format,
                            std::int64_t block_rows) noexcept {
-  constexpr std::int64_t warp = 32;
-  if (has_gpus(machine)) return warp;
-  return format == Format::blocks ? 1 : std::min(warp, block_rows & -block_rows);
+  if (has_gpus(machine)) return warp_rows;
+  return format == Format::blocks ? 1 : std::min(warp_rows, block_rows & -block_rows);
 }
 
 bool may_narrow(const Machine& machine) noexcept { return !has_gpus(machine); }

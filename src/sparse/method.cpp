@@ -6,6 +6,8 @@
 #include <quadriga/codelet.h>
 #include <quadriga/error.h>
 
+#include <algorithm>
+
 #include "sparse/kernels/one_reduction.h"
 
 namespace quadriga::sparse {
@@ -21,6 +23,10 @@ constexpr double launches_of(CgMethod method) noexcept {
 constexpr double passes_of(CgMethod method) noexcept {
   constexpr double classic_steps = 9, of_product = 2;
   return of_product + (method == CgMethod::classic ? classic_steps : step_passes(method));
+}
+
+double vector_bytes(const MethodShape& shape) noexcept {
+  return static_cast<double>(shape.rows) * static_cast<double>(size_of(shape.dtype));
 }
 
 /// Of an iteration: what differs less isn't told apart by a model of bytes and launches.
@@ -44,12 +50,23 @@ const Device* fastest(const Machine& machine) {
   return found;
 }
 
+/// Of what the device's memory can't hold beside the rest, which comes from the host each time.
+double seconds_of_link(const Machine& machine, const Device& device, const MethodShape& shape,
+                       CgMethod method) {
+  constexpr double classic_vectors = 5;  // p, q, r, x and M's diagonal
+  const double vectors = classic_vectors + static_cast<double>(carried_vectors(method));
+  const double bytes = shape.matrix_bytes + vectors * vector_bytes(shape);
+  const double over = bytes - static_cast<double>(device.memory_bytes);
+  if (device.memory_bytes <= 0 || over <= 0 || !machine.route(host_space, device.space)) return 0;
+  return machine.copy_seconds(host_space, device.space, over);
+}
+
 double seconds_of(const Machine& machine, const Device& device, const MethodShape& shape,
                   CgMethod method) {
-  const double vector = static_cast<double>(shape.rows) * static_cast<double>(size_of(shape.dtype));
-  const Cost cost = Cost::of_work(0, shape.matrix_bytes + passes_of(method) * vector);
-  return launches_of(method) * machine.launch_seconds +
-         machine.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
+  const Cost cost = Cost::of_work(0, shape.matrix_bytes + passes_of(method) * vector_bytes(shape));
+  const double on_device = launches_of(method) * machine.launch_seconds +
+                           machine.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
+  return std::max(on_device, seconds_of_link(machine, device, shape, method));
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ struct MethodShape {
 
 /// By what is asked for; else by the machine's figures for one device of the kind that is fastest,
 /// so that it doesn't depend on their number: each method's kernels cost a launch, and the matrix
-/// and its vectors pass the memory. Classic ones stay where others are predicted to gain less than
-/// 3 %.
+/// and its vectors pass the memory, what doesn't fit it also the link from the host. Classic ones
+/// stay where others are predicted to gain less than 3 %.
 /// `has_steps`: M is several tasks.
 /// Errors: check_method()'s.
 MethodChoice choose_method(const Machine& machine, const MethodShape& shape, CgMethod asked,

@@ -233,7 +233,7 @@ def test_a_solver_serves_many_right_sides():
             moved.append(engine.counters().host_bytes)
     matrix = sum(solver.plan["bytes"])
     assert moved[0] > matrix
-    assert moved[2] - moved[1] < 0.8 * matrix
+    assert moved[2] - moved[1] < moved[0] - 0.6 * matrix  # It isn't among what moves again.
 
 
 @pytest.mark.parametrize("wide", [np.int32, np.int64])
@@ -329,7 +329,7 @@ def test_the_condition_number_is_estimated(devices, precision):
     b = right_side(a.shape[0], 2)
     plain = sparse.Solver(a, precision=precision, devices=devices).solve(b, rtol=1e-10)
     exact = np.linalg.cond(a.toarray())
-    least = (0.97 if precision is None else 0.7) * exact  # Shorter recurrences find less.
+    least = (0.97 if precision is None else 0.4) * exact  # Shorter recurrences find less.
     assert plain.condition.shape == (2,)
     assert (plain.condition <= 1.001 * exact).all() and (plain.condition > least).all()
     # Jacobi undoes the scaling.

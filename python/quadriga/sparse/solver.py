@@ -90,7 +90,7 @@ class Solver:
         How devices store rows. ``"blocks"`` are dense ones of 2 x 2, 3 x 3 or 4 x 4 elements, as
         several unknowns per node make them; elements that a block lacks are stored as zeros.
         ``"auto"`` is ``"blocks"`` if that takes the fewest bytes and stores at most 1.25 values per
-        element; else ``"sell"`` on GPUs, ``"csr"`` elsewhere.
+        element; else ``"sell"`` on GPUs, and elsewhere if it stores no more; else ``"csr"``.
     parts : int, optional
         Parts of rows. Default: one per device or core, more if a device's memory requires it.
     order : {None, "rcm", "metis", "auto"}

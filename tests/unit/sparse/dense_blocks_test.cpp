@@ -107,10 +107,19 @@ TEST(DenseBlocks, AreChosenWhereTheyTakeFewerBytes) {
     EXPECT_EQ(Solver(engine, a.view()).plan().dense_rows, size);
   }
   const auto sparser = nodes_matrix<double>(200, 3, false, 50);
-  EXPECT_EQ(choose_format(engine, sparser.view(), Format::automatic).format, Format::csr);
+  EXPECT_EQ(choose_format(engine, sparser.view(), Format::automatic).format, Format::sell);
   EXPECT_EQ(choose_format(engine, sparser.view(), Format::blocks).dense_rows, 3);
   const auto grid = grid_matrix<double>({12, 12, 12, 27});
-  EXPECT_EQ(choose_format(engine, grid.view(), Format::automatic).format, Format::csr);
+  EXPECT_EQ(choose_format(engine, grid.view(), Format::automatic).format, Format::sell);
+  // A slice is as long as its longest row.
+  OwnedCsr<double> uneven;
+  uneven.cols = 3001;  // no multiple of a dense block
+  for (std::int64_t row = 0; row < uneven.cols; ++row) {
+    const std::int64_t last = row == 7 ? uneven.cols : row + 1;
+    for (std::int64_t column = row == 7 ? 0 : row; column < last; ++column) uneven.add(column, 1);
+    uneven.end_row();
+  }
+  EXPECT_EQ(choose_format(engine, uneven.view(), Format::automatic).format, Format::csr);
   const auto odd = nodes_matrix<double>(35, 1);
   try {
     choose_format(engine, odd.view(), Format::blocks);

@@ -390,6 +390,11 @@ TEST(CgMethods, AreChosenOnGpusByTheMachinesFigures) {
     EXPECT_EQ(chosen(128, 27).method, CgMethod::classic);
     // It gains 1 us of 49: less than a model of bytes and launches tells apart.
     EXPECT_EQ(chosen(78, 27).method, CgMethod::classic) << chosen(78, 27).reason;
+    // What doesn't fit crosses the link: two vectors more.
+    Machine small = machine;
+    for (Device& each : small.devices) each.memory_bytes = std::size_t{2} << 20;
+    const MethodShape shape{48 * 48 * 48, DType::float64, 12.0 * 7 * 48 * 48 * 48};
+    EXPECT_EQ(choose_method(small, shape, CgMethod::automatic, false).method, CgMethod::classic);
     // Without launches nothing is left to gain.
     machine.launch_seconds = 0;
     EXPECT_EQ(chosen(48, 7).method, CgMethod::classic);
