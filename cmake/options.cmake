@@ -5,7 +5,7 @@
 function(quadriga_options target)
   set(for_cxx COMPILE_LANGUAGE:CXX)
   set(shadow -Wshadow)
-  if(CMAKE_UNITY_BUILD)
+  if(CMAKE_UNITY_BUILD OR QUADRIGA_SANITIZE)
     # What shadows another file's name is none of a reader's concern.
     set(shadow -Wshadow=local)
   endif()

@@ -51,9 +51,10 @@ double rate_of(const Machine& machine, std::int64_t order, std::int64_t tile = 0
 TEST(CholeskyPlans, AreAsGoodAsTheBestOfManyTiles) {
   for (const int devices : {1, 2, 4})
     for (const std::int64_t order : {9937, 16384, 23457}) {
+      if (is_sanitized && order != 9937) continue;
       const double planned = rate_of(h200s(devices), order);
       double best = 0;
-      for (std::int64_t tile = 512; tile <= 4096; tile += 256)
+      for (std::int64_t tile = 512; tile <= 4096; tile += is_sanitized ? 1024 : 256)
         best = std::max(best, rate_of(h200s(devices), order, tile));
       EXPECT_GE(planned, 0.9 * best) << devices << " devices, order " << order;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/linalg/matmul_test.cpp: products against their definition, on engines of all kinds.
+#include "sanitized.h"
 #include "unit/linalg/matrices.h"
 
 #include <thread>
@@ -103,6 +104,7 @@ TEST(Matmul, TallTilesOnFastDevices) {
     for (const Op op : {Op::none, Op::transpose}) {
       for (const Lay lay : {Lay::columns, Lay::rows, Lay::every_other}) {
         for (const Scalar beta : {Scalar(0), Scalar(-0.5)}) {
+          if (is_sanitized && (op == Op::none) == (lay == Lay::rows)) continue;
           const Array a = operand(1100, 1300, op, DType::float32, lay, 1);
           const Array b = operand(1300, 600, op, DType::float32, lay, 2);
           Array c = random_matrix(1100, 600, DType::float32, lay, 3);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t order = 96;
 
-class NamedCallsTest : public testing::TestWithParam<const char*> {
+class NamedCallsTest : public ::testing::TestWithParam<const char*> {
  protected:
   NamedCallsTest() {
     for (std::int64_t i = 0; i < order; ++i) a_[static_cast<std::size_t>(i * (order + 1))] = 2;
@@ -44,7 +44,8 @@ class NamedCallsTest : public testing::TestWithParam<const char*> {
   std::vector<double> c_ = std::vector<double>(elements);
 };
 
-INSTANTIATE_TEST_SUITE_P(Linalg, NamedCallsTest, testing::Values("cpu:2", "emulated:2,memory=1MiB"),
+INSTANTIATE_TEST_SUITE_P(Linalg, NamedCallsTest,
+                         ::testing::Values("cpu:2", "emulated:2,memory=1MiB"),
                          [](const auto& each) { return std::string(each.param).substr(0, 3); });
 
 TEST_P(NamedCallsTest, StandInTheTraceInTheirOrder) {

@@ -12,6 +12,7 @@
 
 #include "message/pack/kernels.h"
 #include "message/pack/walk.h"
+#include "sanitized.h"
 #include "unit/message/random_layout.h"
 
 namespace quadriga::message {
@@ -123,7 +124,7 @@ TEST(Pack, AnySegmentsEqualAPlainWalk) {
 
 // Large enough for the kernels that copy by blocks, wide registers and past the cache.
 TEST(Pack, LargeViewsEqualAPlainWalk) {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= (is_sanitized ? 60 : 300); ++seed) {
     Random random(seed);
     const auto unit = static_cast<ElementType>(random.below(element_types));
     const auto bytes = static_cast<std::int64_t>(size_of(unit));
@@ -164,7 +165,7 @@ TEST(Pack, LargeViewsEqualAPlainWalk) {
 
 // Runs long enough to be copied side by side, and pages of one run.
 TEST(Pack, LongRunsEqualAPlainWalk) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= (is_sanitized ? 15 : 60); ++seed) {
     Random random(seed);
     DrawnLayout drawn;
     Numbers lengths, displacements;
