@@ -13,6 +13,7 @@ from . import _core
 from .codelets import Codelet
 from .errors import InvalidArgument, InvalidType
 from .layout import Array, Layout, address_of
+from .parameters import frozen
 
 
 class _Whole:
@@ -109,7 +110,7 @@ class Division:
         *operands : numpy.ndarray
             Parts of what the divided task's function got: slices, such as ``y[:10]``.
         **parameters
-            What the body gets by name.
+            What the body gets by name, copied as `Engine.submit` does.
 
         Raises
         ------
@@ -138,7 +139,7 @@ class Division:
             views.append(view)
             tiles.append(tile)
             wholes.append(whole)
-        self.tasks.append(FineTask(codelet, views, wholes, tiles, parameters))
+        self.tasks.append(FineTask(codelet, views, wholes, tiles, frozen(parameters)))
 
     def _place(self, name: str, part: Any) -> tuple[_Whole, _core.View]:
         if not isinstance(part, np.ndarray):

@@ -27,9 +27,10 @@ from .ending import Ending
 from .errors import InvalidArgument, InvalidType, TooLarge
 from .foreign import DeviceArray, device_of, seen
 from .future import Future
-from .given import Result, frozen
+from .given import Result
 from .layout import layout_of, layout_of_new, layout_on_device
 from .machine import Device, Machine, core_of
+from .parameters import frozen
 from .place import Place, Retired
 from .record import Record
 from .settings import config
@@ -267,7 +268,9 @@ class Engine:
         device : int or str, optional
             Index or name of the device that runs it. Default: the policy chooses.
         **parameters
-            The body gets them by name, writeable arrays as read-only copies, Futures as results.
+            The body gets them by name. Arrays, lists, tuples, dicts, sets, bytearrays and
+            memoryviews are read-only copies, with what they hold; Futures are replaced by their
+            results. Other objects are passed as they are.
 
         Raises
         ------

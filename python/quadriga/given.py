@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,9 +12,7 @@ import numpy as np
 from . import _core
 from .codelets import Codelet
 from .errors import InvalidArgument, InvalidType
-
-_HOLDERS = (list, tuple, dict)  # which are looked into; types derived from them aren't
-_DEEPEST = 8  # holders in holders
+from .parameters import DEEPEST, held_by, rebuilt
 
 
 class Result:
@@ -116,32 +114,7 @@ class Given:
     def _taken(self, value: Any, depth: int = 0) -> Any:
         if isinstance(value, Promised):
             return self._take(value)
-        return _rebuilt(value, depth, self._taken)
-
-
-def frozen(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters; arrays that the program could still write are copies, which are read-only."""
-    for name, value in parameters.items():
-        if isinstance(value, np.ndarray) and _is_writeable(value):
-            parameters[name] = copy = value.copy(order="K")
-            copy.flags.writeable = False
-    return parameters
-
-
-def _is_writeable(array: np.ndarray[Any, Any]) -> bool:
-    """Whether its elements can be written by itself, or by what it is a view of."""
-    each: Any = array
-    while isinstance(each, np.ndarray):
-        if each.flags.writeable:
-            return True
-        each = each.base
-    if each is None:
-        return False
-    try:
-        lent = memoryview(each)
-        return not (lent.readonly and memoryview(lent.obj).readonly)
-    except (TypeError, ValueError):  # it lends its memory by other means
-        return True
+        return rebuilt(value, depth, self._taken)
 
 
 def holds_futures(parameters: Mapping[str, Any]) -> bool:
@@ -151,32 +124,24 @@ def holds_futures(parameters: Mapping[str, Any]) -> bool:
 
 def _holds(values: Iterable[Any], depth: int = 0) -> bool:
     for each in values:
-        kind = type(each)
-        if kind in _HOLDERS and depth < _DEEPEST:
-            if _holds(each.values() if kind is dict else each, depth + 1):
-                return True
-        elif isinstance(each, Promised):
+        if isinstance(each, Promised):
+            return True
+        held = held_by(each) if depth < DEEPEST else None
+        if held is not None and _holds(held, depth + 1):
             return True
     return False
 
 
 def _filled(value: Any, depth: int = 0) -> Any:
-    return value.value if isinstance(value, Result) else _rebuilt(value, depth, _filled)
+    if isinstance(value, Result):
+        return _to_read(value.value)
+    return rebuilt(value, depth, _filled)
 
 
-def _rebuilt(value: Any, depth: int, make: Callable[[Any, int], Any]) -> Any:
-    """A value with what a function makes of the things that it holds."""
-    kind = type(value)
-    if kind not in _HOLDERS or depth >= _DEEPEST:
-        return value
-    if kind is dict:
-        return {key: make(each, depth + 1) for key, each in value.items()}
-    return kind([make(each, depth + 1) for each in value])
-
-
-def _to_read(value: Any) -> Any:
+def _to_read(value: Any, depth: int = 0) -> Any:
+    """A result for one of several readers, none of which may change it for the others."""
     if not isinstance(value, np.ndarray):
-        return value
+        return rebuilt(value, depth, _to_read)
     view = value.view()
     view.flags.writeable = False
     return view

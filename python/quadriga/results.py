@@ -23,6 +23,7 @@ from .device_arrays import bytes_of
 from .errors import InvalidArgument, InvalidType
 from .foreign import DeviceArray, seen
 from .layout import Layout
+from .parameters import FrozenDict, FrozenList
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, np.generic)
 _LOOKS, _PAUSE = 20, 0.005  # seconds
@@ -128,6 +129,8 @@ class _Walk:
 
     def _sequence(self, value: Any, depth: int) -> Any:
         items = [self.owned(each, depth + 1) for each in value]
+        if isinstance(value, FrozenList):
+            return items
         if all(a is b for a, b in zip(items, value, strict=True)):
             return value
         if isinstance(value, tuple):
@@ -138,6 +141,8 @@ class _Walk:
 
     def _dictionary(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
         items = {key: self.owned(each, depth + 1) for key, each in value.items()}
+        if isinstance(value, FrozenDict):
+            return items
         if all(items[key] is value[key] for key in value):
             return value
         changed = copy.copy(value)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python/quadriga/parameters.py: what a task keeps of the parameters that it is given by name.
+"""Parameters as they were when a task was submitted: read-only copies of what could change.
+
+A copy raises where a body writes to it, so that a body which means to return something by a
+parameter gets an error instead of losing it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .errors import InvalidType
+
+DEEPEST = 8  # holders in holders
+#: Types whose objects never change; most parameters are of one of them.
+_CONSTANT = frozenset({int, float, complex, bool, str, bytes, type(None), range, slice, type})
+_ADVICE = "return a value from the body instead, or copy the parameter"
+
+
+def _refuse(self: object, *_: Any, **__: Any) -> NoReturn:
+    kind = type(self).__base__
+    assert kind is not None
+    raise InvalidType(
+        f"a task's parameter is a read-only copy of the {kind.__name__} that was given: {_ADVICE}"
+    )
+
+
+class FrozenList(list[Any]):
+    """A list as it was when the task was submitted."""
+
+    __slots__ = ()
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+
+    def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+class FrozenDict(dict[Any, Any]):
+    """A dict as it was when the task was submitted."""
+
+    __slots__ = ()
+    update = setdefault = pop = popitem = clear = _refuse
+    __setitem__ = __delitem__ = __ior__ = _refuse
+
+    def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def frozen(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters; what the program could still write is replaced by read-only copies."""
+    for name, value in parameters.items():
+        if type(value) not in _CONSTANT:
+            parameters[name] = _frozen(value, 0)
+    return parameters
+
+
+def rebuilt(value: Any, depth: int, make: Callable[[Any, int], Any]) -> Any:
+    """A holder of other values with what a function makes of these; other values as they are."""
+    kind = type(value)
+    if depth >= DEEPEST:
+        return value
+    if kind in (dict, FrozenDict):
+        return FrozenDict((key, make(each, depth + 1)) for key, each in value.items())
+    if kind in (list, FrozenList):
+        return FrozenList(make(each, depth + 1) for each in value)
+    if kind is tuple:
+        return tuple([make(each, depth + 1) for each in value])
+    if is_named_tuple(value):
+        return kind._make([make(each, depth + 1) for each in value])
+    return value
+
+
+def is_named_tuple(value: Any) -> bool:
+    """Whether it is of a type that `collections.namedtuple` made, or one derived from it."""
+    return isinstance(value, tuple) and hasattr(type(value), "_make")
+
+
+def held_by(value: Any) -> Any:
+    """The values in a holder; None if it is none."""
+    kind = type(value)
+    if kind in (dict, FrozenDict):
+        return value.values()
+    if kind in (list, FrozenList, tuple) or is_named_tuple(value):
+        return value
+    return None
+
+
+def _frozen(value: Any, depth: int) -> Any:
+    kind = type(value)
+    if kind in _CONSTANT:
+        return value
+    if isinstance(value, np.ndarray):
+        return copy_of(value) if is_writeable(value) else value
+    if kind is set:
+        return frozenset(value)
+    if kind is bytearray:
+        return bytes(value)
+    if kind is memoryview:
+        return _memory_of(value)
+    return rebuilt(value, depth, _frozen)
+
+
+def copy_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A read-only copy, which takes no more memory than the elements lie in: windows overlap."""
+    steps = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
+    size = sum(map(abs, steps)) + array.itemsize
+    if size < array.nbytes and type(array) is np.ndarray and not array.dtype.hasobject:
+        before = -sum(min(step, 0) for step in steps)
+        memory = ctypes.string_at(array.ctypes.data - before, size)
+        return np.ndarray(array.shape, array.dtype, memory, before, array.strides)
+    copy = array.copy(order="K")
+    copy.flags.writeable = False
+    return copy
+
+
+def _memory_of(lent: memoryview) -> Any:
+    if lent.readonly and isinstance(lent.obj, bytes):
+        return lent
+    return copy_of(np.asarray(lent)).data
+
+
+def is_writeable(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the program may write its elements, by itself or by another view of its memory.
+
+    An array that owns its memory may have had views before it was made read-only.
+    """
+    each: Any = array
+    while isinstance(each, np.ndarray):
+        if each.flags.writeable or each.flags.owndata:
+            return True
+        each = each.base
+    if each is None:
+        return False
+    try:
+        lent = memoryview(each)
+        return not (lent.readonly and memoryview(lent.obj).readonly)
+    except (TypeError, ValueError):  # it lends its memory by other means
+        return True

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_parameters.py: parameters are what they were when the task was submitted.
+import collections
+import json
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import quadriga
+
+Pair = collections.namedtuple("Pair", "first second")
+DEVICES = ["cpu:1", "emulated:1,memory=1MiB"]
+
+
+def _fill(array):
+    return lambda: array.fill(2)
+
+
+def _in(holder, key):
+    return lambda: holder.__setitem__(key, 2)
+
+
+def _view_of_frozen():
+    array = np.ones(3)
+    before = array[1:]
+    array.flags.writeable = False
+    return array[1:], _fill(before), lambda p: p[0]
+
+
+def _frozen():
+    array = np.ones(3)
+    before = array[:]
+    array.flags.writeable = False
+    return array, _fill(before), lambda p: p[0]
+
+
+def _cases():
+    array = np.ones(3)
+    yield "array", array, _fill(array), lambda p: p[0]
+    yield "frozen", *_frozen()
+    yield "view-of-frozen", *_view_of_frozen()
+    for kind in (np.int8, ">f8", "<c8", bool):
+        each = np.ones(3, kind)
+        yield (
+            f"of-{each.dtype}",
+            each,
+            lambda each=each: each.fill(0),
+            lambda p: np.real(p[0]).astype(int),
+        )
+    record = np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", ">f8")])
+    yield "structured", record, _fill(record["a"]), lambda p: p["a"][0]
+    field = np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", ">f8")])
+    yield "field", field["a"], _fill(field["a"]), lambda p: p[0]
+    nought = np.array(1.0)
+    yield "0-d", nought, _fill(nought), lambda p: p[()]
+    masked = np.ma.array([1.0, 2.0], mask=[0, 1])
+    yield "masked", masked, _in(masked, 0), lambda p: p[0]
+    windows = np.ones(64)
+    seen = np.lib.stride_tricks.sliding_window_view(windows, 32)
+    yield "windows", seen, _fill(windows), lambda p: p[5, 7]
+    reverse = np.ones(64)
+    back = np.lib.stride_tricks.sliding_window_view(reverse[::-1], 32)
+    yield "windows-reversed", back, _fill(reverse), lambda p: p[5, 7]
+    numbers = [1]
+    yield "list", numbers, _in(numbers, 0), lambda p: p[0]
+    inner = np.ones(2)
+    yield "array-in-list", [0, [inner]], _fill(inner), lambda p: p[1][0][0]
+    table = {"k": 1}
+    yield "dict", table, _in(table, "k"), lambda p: p["k"]
+    deep = {"k": (0, {"l": np.ones(2)})}
+    yield "array-in-dicts", deep, _fill(deep["k"][1]["l"]), lambda p: p["k"][1]["l"][1]
+    pair = Pair(np.ones(1), 0)
+    yield "named-tuple", pair, _fill(pair.first), lambda p: p.first[0]
+    marks = {1}
+    yield "set", marks, lambda: (marks.clear(), marks.add(2)), lambda p: min(p)
+    raw = bytearray(b"\1")
+    yield "bytearray", raw, _in(raw, 0), lambda p: p[0]
+    memory = bytearray(b"\1\1")
+    yield "memoryview", memoryview(memory)[1:], _in(memory, 1), lambda p: p[0]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("name", [case[0] for case in _cases()])
+def test_changes_after_submitting_are_not_seen(devices, name):
+    value, change, first = next(case[1:] for case in _cases() if case[0] == name)
+    opened = threading.Event()
+
+    def look(p):
+        assert opened.wait(20)
+        return float(first(p))
+
+    look = quadriga.codelet(access=[], host_only=False)(look)
+    expected = float(first(value))
+    with quadriga.Engine(devices) as engine:
+        future = engine.submit(look, p=value)
+        change()
+        opened.set()
+        assert float(first(value)) != expected  # the test is none if it changed nothing
+        assert future.result(20) == expected
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda p: p["list"].append(1),
+        lambda p: p["list"].sort(),
+        lambda p: p["list"].__setitem__(0, 1),
+        lambda p: p["list"].__iadd__([1]),
+        lambda p: p["dict"].update(a=1),
+        lambda p: p["dict"].pop("a"),
+        lambda p: p.setdefault("b", 1),
+        lambda p: p["array"].fill(1),
+        lambda p: p["memory"].__setitem__(0, 1),
+        lambda p: p["set"].add(2),
+        lambda p: p["bytes"].append(2),
+    ],
+)
+def test_a_body_that_writes_to_one_fails(write):
+    given = {
+        "list": [0], "dict": {"a": 0}, "array": np.zeros(1), "set": {1},
+        "memory": memoryview(bytearray(1)), "bytes": bytearray(1),
+    }  # fmt: skip
+    body = quadriga.codelet(access=[])(lambda p: write(p))
+    with quadriga.Engine("cpu:1") as engine:
+        with pytest.raises(
+            (TypeError, ValueError, AttributeError), match="read-only|frozenset|bytes"
+        ):
+            engine.submit(body, p=given).result(20)
+        with pytest.raises((TypeError, ValueError, AttributeError)):
+            engine.wait()
+
+
+def test_they_read_as_what_was_given():
+    value = {"a": [1, 2, {"b": 3}], "c": (4, [5])}
+
+    def look(p):
+        assert isinstance(p, dict)
+        assert isinstance(p["a"], list)
+        assert p == value
+        assert p["a"] + [1] == [1, 2, {"b": 3}, 1]
+        assert json.loads(json.dumps(p["a"])) == value["a"]
+        assert type(pickle.loads(pickle.dumps(p))["a"]) is list
+        sorted_copy = p["a"][:2]
+        sorted_copy.append(0)
+        assert np.array(sorted_copy).tolist() == [1, 2, 0]
+        assert np.arange(5)[p["a"][:2]].tolist() == [1, 2]
+        return p
+
+    with quadriga.Engine("cpu:1") as engine:
+        found = engine.submit(quadriga.codelet(access=[])(look), p=value).result(20)
+    assert found == value
+    assert type(found) is dict
+    assert type(found["a"]) is list
+    found["a"].append(1)
+
+
+def test_windows_and_broadcast_arrays_take_no_more_memory():
+    one = np.ones(1)
+    huge = np.broadcast_to(one, (2**20, 2**20))  # 8 TiB, were it copied element by element
+    with quadriga.Engine("cpu:1") as engine:
+        body = quadriga.codelet(access=[])(lambda p: (p.shape, float(p[-1, -1])))
+        assert engine.submit(body, p=huge).result(20) == ((2**20, 2**20), 1.0)
+
+
+def test_results_given_by_name_can_be_read_only():
+    make = quadriga.codelet(access=[])(lambda: {"x": [np.ones(2)]})
+    change = quadriga.codelet(access=[])(lambda p: p["x"][0].fill(2))
+    with quadriga.Engine("cpu:1") as engine:
+        first = engine.submit(make)
+        with pytest.raises(ValueError, match="read-only"):
+            engine.submit(change, p=first).result(20)
+        assert first.result()["x"][0].tolist() == [1, 1]
+        with pytest.raises(ValueError, match="read-only"):
+            engine.wait()
+
+
+def test_futures_in_named_tuples_become_results():
+    one = quadriga.codelet(access=[])(lambda: 1)
+    both = quadriga.codelet(access=[])(lambda p: p.first + p.second)
+    with quadriga.Engine("cpu:1") as engine:
+        assert engine.submit(both, p=Pair(engine.submit(one), 2)).result(20) == 3
+
+
+def test_parameters_of_fine_tasks():
+    def divide(division, y):
+        step = np.ones(1)
+        for k in range(4):
+            division.add(add, y[k : k + 1], step=step, steps=[step])
+            step += 1
+
+    add = quadriga.codelet(access=["update"])(
+        lambda y, step, steps: np.add(y, step + steps[0], out=y)
+    )
+    divided = quadriga.codelet(access=["update"], divide=divide)(lambda y: None)
+    y = np.zeros(4)
+    with quadriga.Engine("cpu:2", policy="affinity") as engine:
+        engine.submit(divided, engine.data(y).update())
+        engine.wait()
+    assert y.tolist() == [2, 4, 6, 8]
