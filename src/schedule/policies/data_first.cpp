@@ -90,37 +90,36 @@ class DataFirst final : public Policy {
   };
   Waiting waiting_now() const { return {tasks_.added(), tasks_.devices()}; }
 
-  /// Fills chosen_, in the order in which they go.
+  /// Fills chosen_, in the order in which they go: what lacks nothing; else what lacks only the best
+  /// tile; else what lacks fewest bytes.
   void choose_among(std::span<const LackingTask> needs) {
-    candidates_.clear();
     chosen_.clear();
+    one_tile_.clear();
     // A device leaves what the others would have run, beside all else that waits, before it has.
     const double others = std::max(static_cast<double>(tasks_.devices()) - 1, 1.0);
     const double most_behind = tasks_.seconds() / others;
+    const std::size_t share = tasks_.count() / tasks_.devices() + 1;
     const LackingTask* least = nullptr;
     for (const LackingTask& need : needs) {
       if (need.seconds > need.least_seconds + most_behind) continue;
-      candidates_.push_back(&need);
+      if (need.tiles == 0) chosen_.push_back(&need);
+      if (chosen_.size() == share) return;
+      if (need.tiles == 1) one_tile_.push_back(&need);
       if (!least || need.bytes < least->bytes) least = &need;
     }
-    if (!least) return;
-    const Key key = least->tiles == 0 ? Key{} : best_key();
-    const std::size_t share = tasks_.count() / tasks_.devices() + 1;
-    for (const LackingTask* need : candidates_) {
-      if (chosen_.size() == share) break;
-      const bool is_next = least->tiles == 0  ? need->tiles == 0
-                           : key.seconds >= 0 ? need->tiles == 1 && need->tile == key.tile
-                                              : need == least;
-      if (is_next) chosen_.push_back(need);
-    }
+    if (!chosen_.empty() || !least) return;
+    const Key best = best_key();
+    if (best.seconds < 0) chosen_.push_back(least);
+    if (best.seconds < 0) return;
+    for (const LackingTask* need : one_tile_)
+      if (need->tile == best.tile && chosen_.size() < share) chosen_.push_back(need);
   }
 
   /// The tile that unlocks most seconds a byte, of equal ones the first task's; less than 0 seconds
   /// if none does alone.
   Key best_key() {
     opened_.clear();
-    for (const LackingTask* need : candidates_) {
-      if (need->tiles != 1) continue;
+    for (const LackingTask* need : one_tile_) {
       if (need->tile >= keys_.size()) keys_.resize(std::size_t{need->tile} + 1);
       Key& key = keys_[need->tile];
       if (key.bytes == 0) opened_.push_back(need->tile);
@@ -138,9 +137,9 @@ class DataFirst final : public Policy {
   std::vector<DeviceNeeds> needs_;   ///< By device.
   std::vector<Waiting> found_none_;  ///< By device: when it last found nothing.
   // Of a pull.
-  std::vector<const LackingTask*> candidates_, chosen_;
-  std::vector<Key> keys_;              ///< By tile; between pulls without bytes.
-  std::vector<std::uint32_t> opened_;  ///< Tiles of those that have some.
+  std::vector<const LackingTask*> one_tile_, chosen_;  ///< Those that lack one; that go.
+  std::vector<Key> keys_;                              ///< By tile; between pulls without bytes.
+  std::vector<std::uint32_t> opened_;                  ///< Tiles of those that have some.
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ TaskReference WaitingTasks::add(const TaskNews& news) {
   task.device = no_device;
   const TaskReference reference{&task, ++task.times};
 
-  by_place_.emplace_hint(by_place_.end(), task.place, &task);
+  task.entry = by_place_.emplace_hint(by_place_.end(), task.place, &task);
   seconds_ += task.least_seconds;
   for (std::size_t device = 0; device < able_.size(); ++device)
     able_[device] += std::isfinite(task.kernel_seconds[device]);
@@ -59,7 +59,7 @@ void WaitingTasks::take(WaitingTask& task, DeviceId device) {
 }
 
 void WaitingTasks::stop_waiting(const WaitingTask& task) {
-  by_place_.erase(task.place);
+  by_place_.erase(task.entry);
   seconds_ = by_place_.empty() ? 0 : seconds_ - task.least_seconds;
   for (std::size_t device = 0; device < able_.size(); ++device)
     able_[device] -= std::isfinite(task.kernel_seconds[device]);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory_resource>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -24,14 +25,18 @@ namespace quadriga {
 /// The higher priority goes first, then the older: minus the priority, and the task's number.
 using Urgency = std::pair<std::int64_t, std::uint64_t>;
 
+struct WaitingTask;
+using ByPlace = std::pmr::map<Urgency, WaitingTask*>;
+
 /// A task that waits for a device, or has one and hasn't ended.
 struct WaitingTask {
+  DeviceId device = no_device;  ///< Which has got it.
+  std::uint64_t times = 0;      ///< So often has the memory of this task been used.
   Urgency place;
+  ByPlace::iterator entry;  ///< While it waits.
   std::vector<OperandView> operands;
   std::vector<double> kernel_seconds;  ///< By device; infinite where it can't run.
   double least_seconds = 0;            ///< On the quickest.
-  DeviceId device = no_device;         ///< Which has got it.
-  std::uint64_t times = 0;             ///< So often has the memory of this task been used.
   std::uint64_t looked_at = 0;         ///< By the so-many-th look.
 };
 
@@ -72,7 +77,7 @@ class WaitingTasks {
   /// How many have ever come to wait.
   std::uint64_t added() const { return added_; }
   std::size_t count() const { return by_place_.size(); }
-  const std::map<Urgency, WaitingTask*>& by_place() const { return by_place_; }
+  const ByPlace& by_place() const { return by_place_; }
   /// Begins to count whom a look has met.
   void begin_look() { ++looks_; }
   bool is_first_look(WaitingTask& task) const {
@@ -97,11 +102,12 @@ class WaitingTasks {
   WaitingTask& fresh();
   void stop_waiting(const WaitingTask& task);
 
+  std::pmr::unsynchronized_pool_resource nodes_;  ///< Of what follows.
   std::deque<WaitingTask> memory_;
   std::vector<WaitingTask*> free_;
-  std::unordered_map<std::uint64_t, WaitingTask*> index_;  ///< By number.
-  std::map<Urgency, WaitingTask*> by_place_;               ///< Those that wait.
-  std::vector<Users> users_;                               ///< By tile.
+  std::pmr::unordered_map<std::uint64_t, WaitingTask*> index_{&nodes_};  ///< By number.
+  ByPlace by_place_{&nodes_};                                            ///< Those that wait.
+  std::vector<Users> users_;                                             ///< By tile.
   double seconds_ = 0;
   std::uint64_t added_ = 0;
   std::uint64_t looks_ = 0;
