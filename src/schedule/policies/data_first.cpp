@@ -90,8 +90,8 @@ class DataFirst final : public Policy {
   };
   Waiting waiting_now() const { return {tasks_.added(), tasks_.devices()}; }
 
-  /// Fills chosen_, in the order in which they go: what lacks nothing; else what lacks only the best
-  /// tile; else what lacks fewest bytes.
+  /// Fills chosen_, in the order in which they go: what lacks nothing; else what lacks only the
+  /// best tile; else what lacks fewest bytes.
   void choose_among(std::span<const LackingTask> needs) {
     chosen_.clear();
     one_tile_.clear();
