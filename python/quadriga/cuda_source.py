@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
@@ -34,6 +35,22 @@ _CPP_TYPES = {
     np.dtype(np.complex64): "float2",
     np.dtype(np.complex128): "double2",
 }
+
+_OF_THIS_PROCESS = ("_scalars", "_lock", "_kernels", "_plans")
+
+
+class _Scalar(NamedTuple):
+    """A parameter of a kernel, and the quick way to pack Python's own number of its type."""
+
+    name: str
+    kind: np.dtype[Any]
+    quick: type | None
+    pack: Callable[[Any], bytes]
+
+    @classmethod
+    def of(cls, name: str, kind: np.dtype[Any]) -> _Scalar:
+        quick = {"f": float, "i": int, "u": int, "b": bool}.get(kind.kind)
+        return cls(name, kind, quick, struct.Struct(f"@{kind.char if quick else 'x'}").pack)
 
 
 class Matrix(NamedTuple):
@@ -141,6 +158,7 @@ class CudaSource:
         self.block = block
         self.shared_bytes = whole("shared_bytes", shared_bytes, 0, 2**31 - 1)
         self.options = tuple(options)
+        self._scalars = [_Scalar.of(name, kind) for name, kind in self.parameters.items()]
         self._lock = threading.Lock()
         self._kernels: dict[nvrtc.Request, _core.DeviceKernel] = {}  # guarded by _lock
         # By what they were made from, with the layouts, of which the keys hold the addresses.
@@ -154,10 +172,11 @@ class CudaSource:
         values: Mapping[str, Any],
     ) -> _core.LaunchPlan:
         """How a task of the codelet `title` is launched; compiles what is new."""
-        packed = [_packed(title, name, kind, values) for name, kind in self.parameters.items()]
-        key = (title, *access, *map(id, layouts), *packed)
+        packed = [_packed(title, each, values) for each in self._scalars] if self._scalars else ()
+        key = (title, tuple(access), *map(id, layouts), *packed)
         if (kept := self._plans.get(key)) is not None:
             return kept[1]
+        refuse_backwards(title, layouts)
         types = [_known(layout.dtype, f"operand {i}") for i, layout in enumerate(layouts)]
         views = [
             f"quadriga::Tile<{'const ' if mode == 'read' else ''}{_CPP_TYPES[kind]}>"
@@ -170,7 +189,7 @@ class CudaSource:
         matrices = [matrix_of(layout) for layout in layouts]
         grid, block = self._spread(title, layouts, matrices, access)
         made = _core.LaunchPlan(
-            self._compiled(request), grid, block, self.shared_bytes, matrices, packed
+            self._compiled(request), grid, block, self.shared_bytes, matrices, list(packed)
         )
         if not callable(self.grid) and not callable(self.block):  # these may know more than shapes
             if len(self._plans) >= _MOST_PLANS:
@@ -206,10 +225,11 @@ class CudaSource:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was compiled, which another process does by itself."""
-        return {k: v for k, v in vars(self).items() if k not in ("_lock", "_kernels", "_plans")}
+        return {k: v for k, v in vars(self).items() if k not in _OF_THIS_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock(), _kernels={}, _plans={})
+        scalars = [_Scalar.of(name, kind) for name, kind in state["parameters"].items()]
+        vars(self).update(state, _scalars=scalars, _lock=threading.Lock(), _kernels={}, _plans={})
 
     def __repr__(self) -> str:
         return f"<CudaSource of {self.kernel or 'a kernel'}>"
@@ -237,16 +257,36 @@ def _known(kind: np.dtype[Any], what: str) -> np.dtype[Any]:
     return kind
 
 
-def _packed(title: str, name: str, kind: np.dtype[Any], values: Mapping[str, Any]) -> bytes:
+def refuse_backwards(title: str, layouts: Sequence[Layout]) -> None:
+    """Raise `InvalidArgument` for an operand that kernels can't walk through."""
+    for number, layout in enumerate(layouts):
+        if layout.turned:
+            raise InvalidArgument(
+                f"operand {number} of codelet '{title}' runs backwards, as x[::-1]; "
+                "expected one that doesn't, as a GPU may run it; or make it host_only=True"
+            )
+
+
+def _packed(title: str, scalar: _Scalar, values: Mapping[str, Any]) -> bytes:
     """A parameter's bytes, if the value is one of its type."""
+    name, _, quick, pack = scalar
     if name not in values:
         raise InvalidArgument(f"codelet '{title}': its CUDA source takes {name}=, which is missing")
-    value = np.asarray(values[name])
+    value = values[name]
+    if type(value) is not quick:
+        return _converted(title, scalar, value)
+    try:
+        return pack(value)
+    except (struct.error, OverflowError):
+        return _converted(title, scalar, value)
+
+
+def _converted(title: str, scalar: _Scalar, given: Any) -> bytes:
+    name, kind = scalar.name, scalar.kind
+    value = np.asarray(given)
     whole = kind.kind in "iu" and value.dtype.kind in "iu"
     if value.shape == () and (whole or np.can_cast(value.dtype, kind, "same_kind")):
         packed = value.astype(kind)
         if not whole or packed == value:  # else it doesn't fit
             return packed.tobytes()
-    raise InvalidArgument(
-        f"codelet '{title}': {name}={values[name]!r}; its CUDA source takes one {kind}"
-    )
+    raise InvalidArgument(f"codelet '{title}': {name}={given!r}; its CUDA source takes one {kind}")

@@ -43,8 +43,12 @@ class _Streams(threading.local):
     """A thread's, for making one takes as long as a small kernel."""
 
     def __init__(self) -> None:
-        self.of_engines: dict[tuple[int, int], Any] = {}  # by handle and device
+        # By handle and device.
+        self.of_engines: dict[tuple[int, int], Any] = {}
+        self.marks: dict[tuple[int, int], Any] = {}  # what the library's current stream is then
 
+
+_NOTHING_TO_LEAVE = nullcontext()
 
 #: Arrays that a library keeps, for making one takes as long as a kernel, too.
 _MOST_TILES = 4096
@@ -160,9 +164,18 @@ class _Torch(DeviceArrays):
         cuda = self.module.cuda
         if cuda.current_device() != device:
             cuda.set_device(device)
-        if cuda.current_stream(device).cuda_stream != stream:
+        known = self._streams.marks.get((stream, device))
+        if known is None or self._mark(device) != known:
             cuda.set_stream(self.stream(stream, device))
-        return nullcontext()
+            self._streams.marks[stream, device] = self._mark(device)
+        return _NOTHING_TO_LEAVE
+
+    def _mark(self, device: int) -> Any:
+        """What tells this thread's current stream from others, without an object for it."""
+        try:
+            return self.module._C._cuda_getCurrentStream(device)
+        except AttributeError:  # an inner function, which may go
+            return self.module.cuda.current_stream(device).cuda_stream
 
     def _stream(self, stream: int, device: int) -> Any:
         return self.module.cuda.ExternalStream(stream, device)

@@ -24,7 +24,7 @@ from .collector import Kept
 from .counters import Counters, from_core
 from .data import Data, Operand
 from .ending import Ending
-from .errors import InvalidArgument, InvalidType, TooLarge
+from .errors import InvalidArgument, InvalidType
 from .foreign import DeviceArray, device_of, seen
 from .future import Future
 from .given import Result
@@ -35,9 +35,10 @@ from .place import Place, Retired
 from .record import Record
 from .settings import config
 from .tasks import Tasks
+from .tile_room import TileRoom
 
 _NO_DEVICE = 0xFFFF
-_MANY_RETIRED = 64
+_MANY_RETIRED = 64  # 1 once there are tiles, which need room
 _MOST = 2**63 - 1
 _NONE: list[_core.Future] = []
 
@@ -146,6 +147,7 @@ class Engine:
         self._devices: tuple[Device, ...] | None = None
         self._tasks = Tasks(self.core, virtual_clock)
         self._retired: Retired = Kept() if virtual_clock else deque()
+        self._many_retired = _MANY_RETIRED
         self._codelets: set[Codelet] = set()  # a trace names them to the end
         self._known: dict[int, weakref.ref[Place]] = {}  # by the array's id, as long as it is held
         self._block: current.Block | None = None
@@ -234,16 +236,14 @@ class Engine:
         dtype : dtype
         keep : bool
             Keep it on devices until it is evicted or accessed.
+
+        Raises
+        ------
+        TooLarge
+            If there is no room for it even after all tasks have ended.
         """
-        self._forget_retired()
         layout = layout_of_new(sizes(shape), dtype)
-        wanted = (layout.rows, layout.cols, layout.core_dtype, switch("keep", keep))
-        try:
-            core = self.core.add_homeless(*wanted)
-        except TooLarge:
-            self._tasks.reap()  # what has ended holds tiles that nobody else does
-            self._forget_retired()
-            core = self.core.add_homeless(*wanted)
+        core = self._tile_room.make(layout, switch("keep", keep))
         return Data(self, Place(core, layout, None, self._retired))
 
     # Tasks
@@ -280,7 +280,7 @@ class Engine:
             If the operands don't fit together on any device; if no device can run the codelet.
         """
         tasks = self._tasks
-        if len(self._retired) >= _MANY_RETIRED:
+        if len(self._retired) >= self._many_retired:
             self._forget_retired()
         if len(tasks.pending) >= tasks.room:
             tasks.make_room()
@@ -485,6 +485,12 @@ class Engine:
         """
         if len(self._retired) >= least and not _core.inside_body():
             self.core.remove(self._retired)
+
+    @cached_property
+    def _tile_room(self) -> TileRoom:
+        self._many_retired = 1
+        least = min(each.memory_bytes for each in self.machine.devices)
+        return TileRoom(self.core, self._tasks, self._forget_retired, least)
 
     @cached_property
     def _has_cuda(self) -> bool:

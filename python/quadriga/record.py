@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .codelets import Codelet
-from .cuda_source import CudaSource
+from .cuda_source import CudaSource, refuse_backwards
 from .data import Operand
 from .division import Division, FineTask
-from .errors import Cancelled, InvalidArgument, InvalidType
+from .errors import Cancelled, InvalidType
 from .failures import Failures
 from .given import Given, Promised, Result, holds_futures
 from .layout import Layout
@@ -137,19 +137,13 @@ class Record(_Members):
     def prepare_for_cuda(self) -> None:
         """What needs Python, or fails, before an engine with CUDA devices gets the task."""
         codelet = self.codelet
-        for number, place in enumerate(self.places):
-            if place.layout.turned:
-                raise InvalidArgument(
-                    f"operand {number} of codelet '{codelet.name}' runs backwards, as x[::-1]; "
-                    "expected one that doesn't, as a GPU may run it; or make it host_only=True"
-                )
-        if isinstance(codelet.cuda, CudaSource):
-            if self.given is not None:
-                return  # its values come too late for a launch: the body runs on the host
-            layouts = [place.layout for place in self.places]
+        layouts = [place.layout for place in self.places]
+        if not isinstance(codelet.cuda, CudaSource):
+            refuse_backwards(codelet.name, layouts)
+            if codelet.arrays is not None:
+                _ = codelet.arrays.module
+        elif self.given is None:  # else its values come too late, and the body runs on the host
             self.launch = codelet.cuda.plan(codelet.name, layouts, codelet.access, self.parameters)
-        elif codelet.arrays is not None:
-            _ = codelet.arrays.module
 
     def divide(self, places: tuple[tuple[int, int], ...]) -> Sequence[FineTask]:
         """The fine tasks of this one where its operands are; called by the engine.

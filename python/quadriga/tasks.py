@@ -53,11 +53,12 @@ class Tasks:
         self.reap()
         # What a body waits for may wait for the body: its tasks go beyond the window.
         if len(self.pending) >= self._most and not _core.inside_body():
-            self._wait_for_half()
+            self.wait_for_half()
             self.reap()
         self.room = min(max(_OFTEN, 2 * len(self.pending)), self._most)
 
-    def _wait_for_half(self) -> None:
+    def wait_for_half(self) -> None:
+        """Wait until the older half of the pending tasks has ended, whatever it fails with."""
         numbers = list(self.pending)
         for number in numbers[len(numbers) // 2 :]:
             record = self.pending.get(number)

@@ -256,6 +256,7 @@ void bind_engine(nb::module_& module) {
           nb::arg("data"), nb::arg("stream"))
       .def("add_homeless", add_homeless, nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"),
            nb::arg("keep"))
+      .def("host_memory", [](PyEngine& self) { return self.engine().options().host_memory; })
       .def("remove", remove, nb::arg("retired"))
       .def("submit", submit, nb::arg("codelet"), nb::arg("record"), nb::arg("priority"),
            nb::arg("device"), nb::arg("after"))

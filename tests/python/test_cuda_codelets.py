@@ -240,10 +240,17 @@ def test_parameters_that_the_kernel_cannot_take_are_refused(requests, values, me
 
 
 def test_values_are_packed_as_their_types(requests):
-    packed = cuda_source._packed
+    def packed(title, name, kind, values):
+        return cuda_source._packed(title, cuda_source._Scalar.of(name, kind), values)
+
     assert packed("c", "a", np.dtype(np.float32), {"a": 2}) == np.float32(2).tobytes()
     assert packed("c", "a", np.dtype(np.uint8), {"a": np.int64(255)}) == b"\xff"
     assert packed("c", "a", np.dtype(bool), {"a": True}) == b"\x01"
+
+
+def test_operands_that_run_backwards_are_refused(requests):
+    with pytest.raises(InvalidArgument, match="operand 1 of codelet 'add' runs backwards"):
+        plan(SOURCE, np.ones(3), np.ones(3)[::-1], alpha=1, count=1)
 
 
 def test_types_without_a_name_in_cpp_are_refused(requests):
@@ -371,3 +378,63 @@ def test_strides_follow_the_leading_dimension():
     vector = layout_of(np.ones(8)[::2])
     assert device_arrays.strides_at(vector, 1) == (8,)
     assert device_arrays.bytes_of(vector, 1) == 32
+
+
+@pytest.mark.parametrize("kind", ["?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "f", "d"])
+def test_numbers_of_pythons_own_are_packed_as_numpy_does(kind):
+    dtype = np.dtype(kind)
+    scalar = cuda_source._Scalar.of("n", cuda_source._known(dtype, "n"))
+    values = [True, False] if kind == "?" else [0, 1, 100]
+    values += [0.0, -0.0, 0.1, 1e300, float("inf"), -1.5] if kind in "fd" else []
+    for value in values:
+        with np.errstate(over="ignore"):
+            assert cuda_source._packed("t", scalar, {"n": value}) == dtype.type(value).tobytes()
+    if dtype.kind in "iu":
+        for value in (int(np.iinfo(dtype).max), int(np.iinfo(dtype).min)):
+            packed = cuda_source._packed("t", scalar, {"n": value})
+            assert np.frombuffer(packed, dtype).tolist() == [value]
+        for value in (int(np.iinfo(dtype).max) + 1, int(np.iinfo(dtype).min) - 1, 1.0, None):
+            with pytest.raises(quadriga.InvalidArgument, match="its CUDA source takes one"):
+                cuda_source._packed("t", scalar, {"n": value})
+
+
+class TorchOfTests:
+    """Its current device and streams, which a thread keeps."""
+
+    def __init__(self, has_inner):
+        self.cuda = self
+        self.device, self.streams, self.calls = 0, {}, []
+        if has_inner:
+            self._C = self
+
+    def ExternalStream(self, handle, device):  # noqa: N802
+        return (handle, device)
+
+    def current_device(self):
+        return self.device
+
+    def set_device(self, device):
+        self.device = device
+
+    def set_stream(self, stream):
+        self.calls.append(stream)
+        self.streams[stream[1]] = stream[0]
+
+    def _cuda_getCurrentStream(self, device):  # noqa: N802
+        return (self.streams.get(device, 0), device, 1)
+
+    def current_stream(self, device):
+        return type("Stream", (), {"cuda_stream": self.streams.get(device, 0)})
+
+
+@pytest.mark.parametrize("has_inner", [True, False])
+def test_pytorchs_stream_is_set_only_where_another_is_current(has_inner):
+    library = device_arrays._Torch("torch", "PyTorch")
+    library._imported = torch = TorchOfTests(has_inner)
+    for stream, device in ((7, 0), (7, 0), (8, 0), (7, 0), (7, 1), (7, 1), (7, 0)):
+        with library.on_stream(stream, device):
+            assert (torch.device, torch.streams[device]) == (device, stream)
+    assert torch.calls == [(7, 0), (8, 0), (7, 0), (7, 1)]
+    torch.set_stream((9, 0))  # as a callable may, which doesn't set it back
+    with library.on_stream(7, 0):
+        assert torch.streams[0] == 7
