@@ -273,7 +273,7 @@ TEST(DeviceCollectives, ARankThatDiesIsLost) {
 TEST(DeviceCollectives, AReductionIsOneOperation) {
   for (const bool in_place : {true, false}) {
     FaultPlan faults;
-    faults.losses = {{0, 3 + 2}};  // Three write the operands.
+    faults.losses = {{0, 3 + 1}};  // Three write the operands.
     const auto port = ports::open(Machine::parse("emulated:1,memory=64MiB"),
                                   [&](std::unique_ptr<Backend> backend) {
                                     return make_faulty_backend(std::move(backend), faults);
