@@ -225,17 +225,22 @@ class Side {
   // Of a new allocation, and of one that was seen; beside opening another one of that size.
   void first_messages(std::size_t bytes) {
     const Layout layout = Layout::contiguous(static_cast<std::int64_t>(bytes), ElementType::bytes);
-    std::vector<double> opens, firsts, seconds;
+    std::vector<double> exports, opens, only_opens, firsts, seconds;
     const std::uint64_t before = opened();
     for (int round = 0; round < 5; ++round) {
       const Buffer given(port_, device_, bytes), sent(port_, device_, bytes);
+      const double begin = now();
       MemoryHandle handle = port_->memory().export_memory(device_, given.memory()).handle;
+      exports.push_back(now() - begin);
       const MessageBuffer told = bytes_at(&handle, sizeof handle);
       is_first() ? communicator_.send(told, 1, 3, patient)
                  : static_cast<void>(communicator_.receive(told, 0, 3, patient));
       const double start = now();
-      if (!is_first() && handle.descriptor < 0)
-        port_->memory().close_memory(device_, port_->memory().import_memory(device_, handle, -1));
+      if (!is_first() && handle.descriptor < 0) {
+        std::byte* const mapped = port_->memory().import_memory(device_, handle, -1);
+        only_opens.push_back(now() - start);
+        port_->memory().close_memory(device_, mapped);
+      }
       opens.push_back(now() - start);
       firsts.push_back(seconds_of(sent.place(layout)));
       seconds.push_back(seconds_of(sent.place(layout)));
@@ -247,7 +252,11 @@ class Side {
     is_first() ? communicator_.send(told, 1, 3, patient)
                : static_cast<void>(communicator_.receive(told, 0, 3, patient));
     if (is_first()) return communicator_.barrier(patient);
-    print_all("first", bytes, median(firsts) * 1e6, "us", median(opens) * 1e6);
+    // Of the first one's parts, alone: both ranks export memory of that size.
+    Line line = line_of("first", bytes, median(firsts) * 1e6, "us", median(opens) * 1e6);
+    line.add("export", median(exports) * 1e6);
+    if (!only_opens.empty()) line.add("open_alone", median(only_opens) * 1e6);
+    line.print();
     print_all("second", bytes, median(seconds) * 1e6, "us", copied);
     print_all("opened", bytes, counted, "allocations of 5, 10 messages", 5);
     communicator_.barrier(patient);
@@ -286,12 +295,17 @@ class Side {
   }
   void print_all(const std::string& name, std::size_t bytes, double value, const char* unit,
                  double bound, std::optional<double> predicted = {}) {
-    Line line(name);
-    line.add("bytes", static_cast<double>(bytes)).add("value", value);
-    line.add("unit", unit).add("bound", bound);
+    Line line = line_of(name, bytes, value, unit, bound);
     if (predicted) line.add("predicted", *predicted);
     line.print();
     std::fflush(stdout);
+  }
+  static Line line_of(const std::string& name, std::size_t bytes, double value, const char* unit,
+                      double bound) {
+    Line line(name);
+    line.add("bytes", static_cast<double>(bytes)).add("value", value);
+    line.add("unit", unit).add("bound", bound);
+    return line;
   }
 
   const Asked& asked_;

@@ -266,6 +266,18 @@ void force(PyCommunicator& self, const std::optional<std::string>& algorithm,
   self.started().force(options);
 }
 
+// Where the last collective's time went, in seconds since it began; None if nobody noted it.
+nb::object times(const PyCommunicator& self) {
+  const message::CollectiveTimes* const known = self.communicator.times();
+  if (!known) return nb::none();
+  nb::list steps;
+  for (const message::StepTime& each : known->steps)
+    steps.append(nb::make_tuple(std::string(message::name(each.kind)), each.peer, each.bytes,
+                                each.ready, each.begun, each.queued, each.matched, each.ended));
+  return nb::make_tuple(std::string(message::name(known->operation)), known->plan, known->planned,
+                        known->agreed, known->packed, known->moved, known->ended, steps);
+}
+
 }  // namespace
 
 void bind_collectives(CommunicatorClass& comm) {
@@ -280,6 +292,10 @@ void bind_collectives(CommunicatorClass& comm) {
            a("root").none(), a("operation").none(), a("reproducible").none(), a("counts"))
       .def("start_exchange", start_exchange, a("kind"), a("root").none(), a("sent"), a("received"))
       .def("force", force, a("algorithm").none(), a("segment"))
+      .def(
+          "note_times", [](PyCommunicator& self, bool on) { self.communicator.note_times(on); },
+          a("on"))
+      .def("times", times)
       .def(
           "refuse",
           [](PyCommunicator& self, const std::string& kind, const std::string& why,

@@ -71,10 +71,13 @@ void Collective::run(const CollectiveTerms& terms, const std::function<void()>& 
   const std::uint64_t context = communicator_.context_ + 1;
   endpoint.check(*communicator_.group_, operation_, context);
   const Group& group = *communicator_.group_;
+  if (communicator_.times_) *communicator_.times_ = {operation_};
   try {
     agree(terms);
     agreed_ = true;
+    note(&CollectiveTimes::agreed);
     steps();
+    note(&CollectiveTimes::ended);
   } catch (const PeerLost& error) {
     const int rank = error.rank() < 0 ? -1 : group.world[static_cast<std::size_t>(error.rank())];
     // One that has left lives, and may have left because another is lost.
@@ -149,6 +152,22 @@ void Collective::tell_differences(const CollectiveTerms& terms) {
 }
 
 Patience Collective::left() const { return {patience_.seconds, patience_.interrupt, begin_}; }
+
+void Collective::note(double CollectiveTimes::*what) const {
+  if (CollectiveTimes* const times = communicator_.times_.get())
+    times->*what = std::chrono::duration<double>(Clock::now() - begin_).count();
+}
+
+std::shared_ptr<const RankSteps> Collective::planned(const CollectiveShape& shape,
+                                                     const TreeOptions& options) const {
+  const StepCache::Known& known =
+      communicator_.known_.known(size(), rank(), shape, options, offer_);
+  if (CollectiveTimes* const times = communicator_.times_.get()) {
+    times->plan = known.plan;
+    times->planned = known.seconds;
+  }
+  return known.steps;
+}
 
 Posting Collective::message(int peer, const MessageBuffer& place, int lane) const {
   const int world = communicator_.group_->world[static_cast<std::size_t>(peer)];
@@ -253,7 +272,11 @@ void Collective::take(const RankSteps& steps, const PlaceOf& places, const Reduc
     means.combine = combine_of(reducing.operation, elements.type());
     means.element_bytes = size_of(elements.type());
   }
+  std::optional<StepTimes> times;
+  if (communicator_.times_) means.times = &times.emplace(communicator_.times_->steps, begin_);
+  note(&CollectiveTimes::packed);
   take_steps(steps, means);
+  note(&CollectiveTimes::moved);
 }
 
 }  // namespace quadriga::message

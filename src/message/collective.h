@@ -55,9 +55,7 @@ class Collective {
   /// This rank's steps, planned by what all ranks offered in the last agreement: of one plan on
   /// all of them.
   std::shared_ptr<const RankSteps> planned(const CollectiveShape& shape,
-                                           const TreeOptions& options) const {
-    return communicator_.known_.steps(size(), rank(), shape, options, offer_);
-  }
+                                           const TreeOptions& options) const;
   void send(int to, const void* data, std::size_t bytes);
   void receive(int from, void* data, std::size_t bytes);
   void send_place(int to, const MessageBuffer& place);
@@ -85,6 +83,7 @@ class Collective {
   [[noreturn]] void tell_differences(const CollectiveTerms& terms);
   Posting message(int peer, const MessageBuffer& place, int lane = agreement_lane) const;
   Patience left() const;
+  void note(double CollectiveTimes::*what) const;
   TransferPtr start_move(const MessageBuffer& into, std::shared_ptr<DeviceMove> move);
 
   CommunicatorCore& communicator_;

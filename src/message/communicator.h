@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "message/collective_times.h"
 #include "message/endpoint.h"
 #include "message/exchange_transfers.h"
 #include "message/pack/reduce.h"
@@ -105,6 +106,10 @@ class CommunicatorCore {
   /// What the collectives along trees below use instead of what is chosen; the same on all ranks.
   /// Errors: invalid_argument for nonsense.
   void force(const TreeOptions& options);
+  /// Whether the times of collectives are noted from now on: of each its last one's.
+  void note_times(bool on) { times_ = on ? std::make_shared<CollectiveTimes>() : nullptr; }
+  /// Of the last one; null while they aren't noted.
+  const CollectiveTimes* times() const noexcept { return times_.get(); }
   /// `into` counts on the root only. Elements of one type. The order of operations depends on the
   /// number of ranks, the root, the size and, if all ranks' data are in memory of devices, their
   /// DevicePort::peer_rate() and message_cost(); with `reproducible` on the number of ranks and the
@@ -153,6 +158,7 @@ class CommunicatorCore {
   int collectives_ = 0;
   TreeOptions forced_;
   StepCache known_;
+  std::shared_ptr<CollectiveTimes> times_;  ///< Null: nobody asks.
   std::uint64_t shrinks_ = 0;
 };
 

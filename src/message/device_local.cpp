@@ -63,21 +63,9 @@ class Reduction final : public DeviceMove {
   Reduction(const MessageBuffer& into, const MessageBuffer& from, const MessageBuffer& with,
             ReduceOperation operation, ElementType type)
       : port_(into.port) {
-    constexpr auto lane = PortLane::out;
-    const DeviceId device = into.device;
-    const SpaceId space = port_->space(device);
-    std::byte* const target = into.flat();
-    const std::size_t bytes = into.bytes();
-    if (from.flat() != target)
-      last_ = port_->operations().copy(device, lane, {space, space, from.flat(), target, bytes});
-    const auto count = static_cast<std::int64_t>(bytes / size_of(type));
-    const PackPart part{contiguous_layout(count, type), target, with.flat(), 0, bytes};
-    try {
-      last_ = port_->packing().unpack_reduce(device, lane, part, operation);
-    } catch (...) {
-      port_->operations().finish(last_);
-      throw;
-    }
+    // One pass, by kernels alone: copies would wait behind those of messages.
+    const CombinePart part{into.flat(), from.flat(), with.flat(), into.bytes(), type};
+    last_ = port_->packing().combine(into.device, PortLane::out, part, operation);
   }
   ~Reduction() override {
     if (!ended_) port_->operations().finish(last_);

@@ -21,8 +21,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto slice = 50ms;
-// While devices copy: not all of them tell when they have.
-constexpr auto nap = 50us;
 // Polls with the lock held, then without.
 constexpr int polls = 32;
 // Rounds of polls before others get the core.
@@ -130,7 +128,8 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
       sleeps = false;
     } else if (sleeps) {
       note.word.store(waiting_word(what), std::memory_order_relaxed);
-      own_.sleep(seen, std::min<Clock::duration>(moves ? nap : slice, until - now));
+      own_.sleep(seen, std::min<Clock::duration>(moves ? nap_after(now - quiet_since) : slice,
+                                                 until - now));
       now = Clock::now();
       // What woke it is often followed by more.
       if (own_.count() != seen) {

@@ -47,4 +47,11 @@ PortTicket PortPacking::unpack_reduce(DeviceId device, PortLane lane, const Pack
   });
 }
 
+PortTicket PortPacking::combine(DeviceId device, PortLane lane, const CombinePart& part,
+                                ReduceOperation operation) {
+  return queue(device, lane, [part, operation](DevicePacker& packer, const PackQueue& queue) {
+    packer.combine(part, operation, queue);
+  });
+}
+
 }  // namespace quadriga::message

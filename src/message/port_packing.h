@@ -23,6 +23,8 @@ class PortPacking {
   PortTicket move(DeviceId device, PortLane lane, const MovePart& part);
   PortTicket unpack_reduce(DeviceId device, PortLane lane, const PackPart& part,
                            ReduceOperation operation);
+  PortTicket combine(DeviceId device, PortLane lane, const CombinePart& part,
+                     ReduceOperation operation);
 
  private:
   using Packing = std::function<void(DevicePacker& packer, const PackQueue& queue)>;

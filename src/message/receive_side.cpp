@@ -208,6 +208,7 @@ void ReceiveSide::deliver_large(const TransferPtr& transfer, const Arrival& arri
   transfer->address = arrival.offer.address;
   transfer->expected = arrival.bytes;
   transfer->moved = 0;
+  transfer->matched = MessageTransfer::Clock::now();
   if (link.presence != Presence::here)
     return ends_.end(*transfer, loss_of(*transfer, arrival.source, link));
   if (!fits(*transfer, arrival)) {

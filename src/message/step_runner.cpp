@@ -17,12 +17,14 @@ class StepRunner {
  public:
   StepRunner(const RankSteps& own, const StepMeans& means)
       : own_(own), means_(means), waits_(own.steps.size()), followers_(own.steps.size()) {
+    if (means.times) means.times->size(own.steps.size());
     for (std::uint32_t i = 0; i < own.steps.size(); ++i) {
       const RankStep& step = own.steps[i];
+      if (means.times) (*means.times)[i] = {step.kind, step.peer, step.bytes};
       waits_[i] = step.afters;
       for (const std::uint32_t before : own.awaited(step)) followers_[before].push_back(i);
       if (is_transfer(step)) lane_of(step).listed.push_back(i);
-      if (step.afters == 0) ready_.push_back(i);
+      if (step.afters == 0) make_ready(i);
     }
   }
 
@@ -49,6 +51,13 @@ class StepRunner {
   static bool is_transfer(const RankStep& step) {
     return step.kind == StepKind::send || step.kind == StepKind::receive;
   }
+  void note(std::uint32_t step, double StepTime::*what) {
+    if (means_.times) (*means_.times)[step].*what = means_.times->now();
+  }
+  void make_ready(std::uint32_t step) {
+    note(step, &StepTime::ready);
+    ready_.push_back(step);
+  }
   Lane& lane_of(const RankStep& step) { return lanes_[{step.kind, step.peer, step.lane}]; }
 
   // Takes what can be taken now; transfers first, since others wait for them.
@@ -65,7 +74,11 @@ class StepRunner {
       }
       const std::uint32_t i = local_.front();
       local_.pop_front();
-      if (take(i)) end(i);
+      note(i, &StepTime::begun);
+      note(i, &StepTime::matched);
+      const bool has_ended = take(i);
+      note(i, &StepTime::queued);
+      if (has_ended) end(i);
     }
   }
 
@@ -75,9 +88,11 @@ class StepRunner {
       const std::uint32_t i = lane.listed.front();
       const RankStep& step = own_.steps[i];
       const bool sends = step.kind == StepKind::send;
+      note(i, &StepTime::begun);
       const MessageBuffer place = means_.place(sends ? step.from : step.into, step.bytes);
       TransferPtr transfer =
           (sends ? means_.start_send : means_.start_receive)(step.peer, step.lane, place);
+      note(i, &StepTime::queued);
       lane.listed.pop_front();
       ++lane.in_flight;
       open(std::move(transfer), i);
@@ -92,6 +107,7 @@ class StepRunner {
       }
       if (open_[i]->error) std::rethrow_exception(open_[i]->error);
       const std::uint32_t step = open_steps_[i];
+      note_match(step, *open_[i]);
       open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
       open_steps_.erase(open_steps_.begin() + static_cast<std::ptrdiff_t>(i));
       end(step);
@@ -103,9 +119,18 @@ class StepRunner {
     }
   }
 
+  // Of a large receive.
+  void note_match(std::uint32_t step, const MessageTransfer& transfer) {
+    if (!means_.times) return;
+    StepTime& time = (*means_.times)[step];
+    const bool is_matched = transfer.matched != MessageTransfer::Clock::time_point{};
+    time.matched = is_matched ? means_.times->at(transfer.matched) : time.begun;
+  }
+
   void end(std::uint32_t step) {
+    note(step, &StepTime::ended);
     for (const std::uint32_t each : followers_[step])
-      if (--waits_[each] == 0) ready_.push_back(each);
+      if (--waits_[each] == 0) make_ready(each);
   }
 
   void open(TransferPtr transfer, std::uint32_t step) {

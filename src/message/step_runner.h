@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "message/collective_times.h"
 #include "message/pack/reduce.h"
 #include "message/schedules/schedule.h"
 #include "message/transfer.h"
@@ -29,6 +30,7 @@ struct StepMeans {
   std::function<TransferPtr(const MessageBuffer& into, const MessageBuffer& from,
                             const MessageBuffer& with)>
       start_reduction;
+  StepTimes* times = nullptr;  ///< Null: nobody asks.
 };
 
 /// Copies elements of the host; the places may be the same, but mustn't overlap else unless both

@@ -59,6 +59,7 @@ void MessageTransfer::renew(std::shared_ptr<void> with) noexcept {
   address = 0;
   expected = 0;
   moved = 0;
+  matched = {};
   stop_moving();
   done.store(false, std::memory_order_relaxed);
 }

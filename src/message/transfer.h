@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -83,6 +84,7 @@ struct ContextAbort {
 
 /// A send or a receive. Guarded by its endpoint's lock, but for `done`.
 struct MessageTransfer {
+  using Clock = std::chrono::steady_clock;
   bool sends = false;
   CallKind operation = CallKind::none;
   MessageBuffer place;
@@ -103,6 +105,7 @@ struct MessageTransfer {
   std::uint64_t address = 0;  ///< In the sender's memory.
   std::size_t expected = 0;   ///< Bytes.
   std::size_t moved = 0;
+  Clock::time_point matched{};  ///< Of a receive: when its message was there.
   // Of a message from or to memory of devices.
   std::shared_ptr<DeviceReader> reader;
   std::shared_ptr<DeviceWriter> writer;

@@ -23,6 +23,14 @@ Clock::time_point end_of(const Patience& patience, Clock::time_point begin) {
   return patience.since.value_or(begin) + std::chrono::duration_cast<Clock::duration>(limit);
 }
 
+std::chrono::nanoseconds nap_after(std::chrono::nanoseconds quiet) noexcept {
+  using namespace std::chrono_literals;
+  // About what a sleep takes that doesn't sleep, and what long copies can spare.
+  constexpr std::chrono::nanoseconds least = 5us, most = 50us;
+  constexpr int part = 64;
+  return std::clamp(quiet / part, least, most);
+}
+
 std::string waiting_text(std::uint64_t word) {
   const auto operation = static_cast<CallKind>(word >> 56);
   const int peer = static_cast<int>(word >> 32 & 0xffff) - 1;

@@ -23,6 +23,10 @@ std::string text_of(const Posting& what);
 /// What each rank waits for.
 std::string waits_of(const SharedSegment& segment);
 
+/// How long to sleep while devices copy, of which not all tell when they have, after so long
+/// without any news: a small part of that, so that an end is seen soon after it.
+std::chrono::nanoseconds nap_after(std::chrono::nanoseconds quiet) noexcept;
+
 /// The own word is taken back when the wait ends.
 struct WaitingNote {
   std::atomic<std::uint64_t>& word;

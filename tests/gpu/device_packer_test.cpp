@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
 
+#include <array>
+
 #include "device/cuda/cuda_backend.h"
 #include "device/cuda/cuda_check.h"
 #include "message/pack/stream.h"
@@ -207,6 +209,31 @@ TEST_F(DevicePackerTest, ReductionsAreThoseOfTheHost) {
     packer_->unpack_reduce(field.part(0, PackPart::whole), operation, queue_);
     const Bytes got = field.of_device(field.on_device, field.memory.size());
     ASSERT_EQ(got, field.memory) << name(operation) << " of " << name(type);
+  }
+}
+
+// Fewer elements than a block takes, and more than all threads take at a time.
+TEST_F(DevicePackerTest, ElementsSideBySideAreCombined) {
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    constexpr std::array types{ElementType::float64,    ElementType::float32, ElementType::int16,
+                               ElementType::complex128, ElementType::uint8,   ElementType::float16};
+    const ElementType type = types[seed % types.size()];
+    const std::size_t count = seed < 12 ? 1 + random.below(3000) : 9'000'000 + random.below(9);
+    const std::size_t bytes = count * size_of(type);
+    Field field(random, Layout::contiguous(static_cast<std::int64_t>(count), type));
+    make_finite(field.data(), field.data() + bytes, type);
+    make_finite(field.stream(), field.stream() + bytes, type);
+    field.to_device();
+    std::byte* const with = field.packed_on_device + field.packed_at;
+    std::byte* const into = random.chance(0.5) ? field.on_device + field.data_at : with;
+    Bytes expected(field.data(), field.data() + bytes);
+    combine_of(ReduceOperation::sum, type)(expected.data(), field.stream(), count);
+    packer_->combine({into, field.on_device + field.data_at, with, bytes, type},
+                     ReduceOperation::sum, queue_);
+    ASSERT_EQ(field.of_device(into, bytes), expected);
+    EXPECT_EQ(packer_->counters().launches, seed + 1);
   }
 }
 

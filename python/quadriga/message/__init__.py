@@ -22,10 +22,12 @@ from .plan import ExchangePlan
 from .prediction import PredictedPath
 from .request import Request
 from .start import join, join_mpi, new_token, world
+from .times import CollectiveTimes, StepTime
 
 __all__ = [
     "ANY_SOURCE",
     "ANY_TAG",
+    "CollectiveTimes",
     "Communicator",
     "DeviceBuffer",
     "DeviceStream",
@@ -35,6 +37,7 @@ __all__ = [
     "PredictedPath",
     "Request",
     "Status",
+    "StepTime",
     "join",
     "join_mpi",
     "new_token",

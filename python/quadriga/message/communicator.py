@@ -26,6 +26,7 @@ from .plan import ExchangePlan, Message, plan_of
 from .prediction import PredictedPath
 from .request import Request, limit_of
 from .started_parts import StartedExchanges
+from .times import CollectiveTimes, StepTime
 
 if TYPE_CHECKING:
     from ..engine import Engine
@@ -322,6 +323,18 @@ class Communicator(PartsExchange, StartedExchanges):
         if algorithm is not None and not isinstance(algorithm, str):
             raise InvalidType(f"algorithm is {algorithm!r}; expected a name, or None")
         self.core.force(algorithm, whole("segment", segment, 0, 2**62))
+
+    def note_times(self, on: bool = True) -> None:
+        """Note from now on where the time of each collective goes, for `times`."""
+        self.core.note_times(on)
+
+    def times(self) -> CollectiveTimes | None:
+        """Where the time of this rank's last collective went; None if nobody noted it."""
+        found = self.core.times()
+        if found is None:
+            return None
+        *phases, steps = found
+        return CollectiveTimes(*phases, [StepTime(*each) for each in steps])
 
     def Split(
         self, color: int = 0, key: int = 0, *, deadline: float | None = None

@@ -105,6 +105,16 @@ class CudaPacker final : public DevicePacker {
       rest.swap(others);
     }
   }
+  void combine(const CombinePart& part, ReduceOperation operation,
+               const PackQueue& queue) override {
+    check_combines(part, operation);
+    if (part.bytes == 0) return;
+    const std::scoped_lock lock(mutex_);
+    const DeviceGuard guard(ordinal_);
+    cuda::combine(static_cast<cudaStream_t>(queue.stream), part, operation, queue.most_processors);
+    counters_.bytes += part.bytes;
+    ++counters_.launches;
+  }
   void move(const MovePart& part, const PackQueue& queue) override {
     check_moves(part);
     if (part.bytes == 0) return;

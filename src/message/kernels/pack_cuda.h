@@ -7,6 +7,7 @@
 
 #include <span>
 
+#include "message/pack/device_packer.h"
 #include "message/pack/device_plan.h"
 
 namespace quadriga::message::cuda {
@@ -32,5 +33,9 @@ void move(cudaStream_t stream, const MovePlan& plan, int most_processors);
 /// Plans made for a reduction of the type's elements, with any leaf.
 void unpack_reduce(cudaStream_t stream, std::span<const PackPlan> plans, ReduceOperation operation,
                    ElementType type, int most_processors);
+
+/// into = from op with, of `bytes` side by side; returns once queued.
+void combine(cudaStream_t stream, const CombinePart& part, ReduceOperation operation,
+             int most_processors);
 
 }  // namespace quadriga::message::cuda

@@ -130,6 +130,67 @@ constexpr void reduce_elements(const PackPlan& plan, std::int64_t tile, int thre
       store_element(plan.data + all.offset[i], combined(operation, there[i], arrived[i]), aligned);
 }
 
+/// Elements side by side: into = from op with.
+struct CombinePlan {
+  std::byte* into = nullptr;
+  const std::byte* from = nullptr;
+  const std::byte* with = nullptr;
+  std::int64_t count = 0;
+};
+
+/// What a thread has in flight at a time.
+inline constexpr int combined_at_once = 4;
+
+/// A thread's part, with its neighbours side by side, of elements of which `each` are loaded at
+/// once where all three places are aligned to so many.
+template <class T, int each>
+constexpr void combine_granules(const CombinePlan& plan, std::int64_t thread, std::int64_t threads,
+                                ReduceOperation operation) {
+  constexpr int bytes = each * static_cast<int>(sizeof(T));
+  struct Elements {
+    T of[each];
+  };
+  const std::int64_t granules = plan.count / each;
+  for (std::int64_t first = thread; first < granules; first += combined_at_once * threads) {
+    Granule<bytes> left[combined_at_once] = {}, right[combined_at_once] = {};
+    for (int i = 0; i < combined_at_once; ++i) {
+      const std::int64_t at = first + i * threads;
+      if (at >= granules) continue;
+      left[i] = load<bytes>(plan.from + at * bytes);
+      right[i] = load<bytes>(plan.with + at * bytes);
+    }
+    for (int i = 0; i < combined_at_once; ++i) {
+      const std::int64_t at = first + i * threads;
+      if (at >= granules) continue;
+      auto value = std::bit_cast<Elements>(left[i]);
+      const auto other = std::bit_cast<Elements>(right[i]);
+      for (int k = 0; k < each; ++k) value.of[k] = combined(operation, value.of[k], other.of[k]);
+      store<bytes>(plan.into + at * bytes, std::bit_cast<Granule<bytes>>(value));
+    }
+  }
+}
+
+/// One of so many threads, each of which takes its part.
+template <class T>
+constexpr void combine_elements(const CombinePlan& plan, std::int64_t thread, std::int64_t threads,
+                                ReduceOperation operation) {
+  constexpr int size = sizeof(T), each = 16 / size;
+  const auto all = reinterpret_cast<std::uintptr_t>(plan.into) |
+                   reinterpret_cast<std::uintptr_t>(plan.from) |
+                   reinterpret_cast<std::uintptr_t>(plan.with);
+  const bool aligned = all % size == 0;
+  std::int64_t done = 0;
+  if (all % 16 == 0) {
+    combine_granules<T, each>(plan, thread, threads, operation);
+    done = plan.count / each * each;
+  }
+  for (std::int64_t i = done + thread; i < plan.count; i += threads) {
+    const T left = load_element<T>(plan.from + i * size, aligned);
+    const T right = load_element<T>(plan.with + i * size, aligned);
+    store_element(plan.into + i * size, combined(operation, left, right), aligned);
+  }
+}
+
 /// Operations on truth values, which are 0 or 1, by those on bytes.
 constexpr ReduceOperation on_booleans(ReduceOperation operation) {
   switch (operation) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <mutex>
 
 #include "message/pack/device_plan.h"
@@ -41,6 +42,21 @@ class HostPacker final : public DevicePacker {
       Combine combine = combine_of(operation, part.layout.elements().type());
       write(Unpacker(part.layout, part.data, std::move(combine)), part);
     }
+  }
+
+  // By way of a few bytes aside: `into` may be either of the others.
+  void combine(const CombinePart& part, ReduceOperation operation, const PackQueue&) override {
+    check_combines(part, operation);
+    const Combine with = combine_of(operation, part.type);
+    const std::size_t size = size_of(part.type);
+    alignas(16) std::array<std::byte, 16384> some;
+    for (std::size_t at = 0; at < part.bytes; at += some.size()) {
+      const std::size_t bytes = std::min(some.size(), part.bytes - at);
+      std::memcpy(some.data(), static_cast<const std::byte*>(part.from) + at, bytes);
+      with(some.data(), static_cast<const std::byte*>(part.with) + at, bytes / size);
+      std::memcpy(static_cast<std::byte*>(part.into) + at, some.data(), bytes);
+    }
+    if (part.bytes > 0) count(part.bytes);
   }
 
   void move(const MovePart& part, const PackQueue&) override {
@@ -110,6 +126,13 @@ void check_reduces(const PackPart& part, ReduceOperation operation) {
     fail(Errc::invalid_argument,
          fmt::format("unpack: a reduction's segment of {} B at byte {} cuts elements of {} B",
                      bytes, part.offset, size));
+}
+
+void check_combines(const CombinePart& part, ReduceOperation operation) {
+  combine_of(operation, part.type);
+  if (part.bytes % size_of(part.type) != 0)
+    fail(Errc::invalid_argument,
+         fmt::format("combine: {} B cut elements of {} B", part.bytes, size_of(part.type)));
 }
 
 void check_moves(const MovePart& part) {

@@ -37,6 +37,16 @@ struct MovePart {
 /// Whether a packer moves it: its elements' order needs no list, and no transpose.
 bool moves_directly(const MovePart& part);
 
+/// Elements side by side: into = from op with. `into` may be one of the others, but shares no
+/// memory with them else.
+struct CombinePart {
+  void* into = nullptr;
+  const void* from = nullptr;
+  const void* with = nullptr;  ///< Any memory that the device reaches, as `from`.
+  std::size_t bytes = 0;
+  ElementType type = ElementType::bytes;
+};
+
 /// Where and how packing is queued.
 struct PackQueue {
   void* stream = nullptr;   ///< cudaStream_t of the packer's device; null is its default stream.
@@ -75,6 +85,10 @@ class DevicePacker {
   ///         or the operation means nothing for the type.
   virtual void unpack_reduce(std::span<const PackPart> parts, ReduceOperation operation,
                              const PackQueue& queue) = 0;
+  /// As one pass over the three.
+  /// Errors: invalid_argument if the operation means nothing for the type, or elements are cut.
+  virtual void combine(const CombinePart& part, ReduceOperation operation,
+                       const PackQueue& queue) = 0;
   /// From place to place without packed bytes in between.
   /// Errors: invalid_argument as for unpack(), or if it isn't moves_directly().
   virtual void move(const MovePart& part, const PackQueue& queue) = 0;
@@ -104,6 +118,8 @@ std::size_t checked_bytes(const PackPart& part);
 /// Errors: invalid_argument as unpack() and unpack_reduce() name them.
 void check_unpacks(const PackPart& part);
 void check_reduces(const PackPart& part, ReduceOperation operation);
+/// Errors: invalid_argument as combine() names them.
+void check_combines(const CombinePart& part, ReduceOperation operation);
 /// Errors: invalid_argument as move() names them, that it isn't moves_directly() aside.
 void check_moves(const MovePart& part);
 

@@ -37,17 +37,16 @@ SchedulePlan StepCache::plan(int ranks, const CollectiveShape& shape, TreeOption
   return forced_plan(joined, shape, forced);
 }
 
-std::shared_ptr<const RankSteps> StepCache::steps(int ranks, int own, const CollectiveShape& shape,
-                                                  const TreeOptions& forced,
-                                                  const RankOffer& offer) {
+const StepCache::Known& StepCache::known(int ranks, int own, const CollectiveShape& shape,
+                                         const TreeOptions& forced, const RankOffer& offer) {
   for (const Known& each : known_)
-    if (each.shape == shape && each.forced == forced && each.offer == offer) return each.steps;
-  auto made = std::make_shared<const RankSteps>(
-      steps_of(cluster(ranks, offer), plan(ranks, shape, forced, offer), own));
+    if (each.shape == shape && each.forced == forced && each.offer == offer) return each;
+  const SchedulePlan made = plan(ranks, shape, forced, offer);
+  auto steps = std::make_shared<const RankSteps>(steps_of(cluster(ranks, offer), made, own));
   if (known_.size() < most_known) known_.emplace_back();
   Known& slot = known_[next_++ % most_known];
-  slot = {shape, forced, offer, made};
-  return made;
+  slot = {shape, forced, offer, std::move(steps), made.text(), made.predicted_seconds};
+  return slot;
 }
 
 }  // namespace quadriga::message

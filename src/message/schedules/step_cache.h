@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "message/schedules/rank_offer.h"
@@ -19,7 +20,20 @@ class StepCache {
   /// The same plan on all ranks, since it depends on the arguments only: `offer` is what all ranks
   /// can.
   std::shared_ptr<const RankSteps> steps(int ranks, int own, const CollectiveShape& shape,
-                                         const TreeOptions& forced, const RankOffer& offer = {});
+                                         const TreeOptions& forced, const RankOffer& offer = {}) {
+    return known(ranks, own, shape, forced, offer).steps;
+  }
+  struct Known {
+    CollectiveShape shape;
+    TreeOptions forced;
+    RankOffer offer;
+    std::shared_ptr<const RankSteps> steps;
+    std::string plan;  ///< In words.
+    double seconds = 0;
+  };
+  /// With what the plan says of itself; until the next call.
+  const Known& known(int ranks, int own, const CollectiveShape& shape, const TreeOptions& forced,
+                     const RankOffer& offer);
   /// How it is cut, and along which trees.
   static SchedulePlan plan(int ranks, const CollectiveShape& shape, TreeOptions forced,
                            const RankOffer& offer);
@@ -27,12 +41,6 @@ class StepCache {
   static Cluster cluster(int ranks, const RankOffer& offer);
 
  private:
-  struct Known {
-    CollectiveShape shape;
-    TreeOptions forced;
-    RankOffer offer;
-    std::shared_ptr<const RankSteps> steps;
-  };
   std::vector<Known> known_;
   std::size_t next_ = 0;
 };

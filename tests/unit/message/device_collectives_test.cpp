@@ -12,6 +12,7 @@
 #include "device/factory.h"
 #include "device_numbers.h"
 #include "endpoints.h"
+#include "message/device_local.h"
 #include "message/exchange_transfers.h"
 #include "message/ports.h"
 #include "schedule_cases.h"
@@ -266,6 +267,23 @@ TEST(DeviceCollectives, ARankThatDiesIsLost) {
   });
   EXPECT_EQ(states[0], 0);
   EXPECT_EQ(states[2], 0);
+}
+
+// Of a device's memory, by its kernels alone: the device is lost with whatever comes after.
+TEST(DeviceCollectives, AReductionIsOneOperation) {
+  for (const bool in_place : {true, false}) {
+    FaultPlan faults;
+    faults.losses = {{0, 3 + 1}};  // Three write the operands.
+    const auto port = ports::open(Machine::parse("emulated:1,memory=64MiB"),
+                                  [&](std::unique_ptr<Backend> backend) {
+                                    return make_faulty_backend(std::move(backend), faults);
+                                  });
+    Numbers from(port, 0, counted(1000, 1)), with(port, 0, counted(1000, 2)),
+        into(port, 0, counted(1000, 3));
+    const auto move = reduction_on_device(in_place ? from.place() : into.place(), from.place(),
+                                          with.place(), ReduceOperation::sum, type);
+    EXPECT_NO_THROW(while (!move->has_ended()) move->advance());
+  }
 }
 
 // Its rank says so; the others' collective is over, and nobody hangs.

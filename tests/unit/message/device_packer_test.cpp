@@ -45,6 +45,29 @@ TEST(HostPacker, AReductionCombinesElements) {
   EXPECT_EQ(numbers, (std::vector<double>{11, 2, 23, 4}));
 }
 
+TEST(HostPacker, CombinesWhatLiesSideBySide) {
+  const auto packer = DevicePacker::on_host();
+  std::vector<double> from(5000), with(5000), into(5000);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    from[i] = static_cast<double>(i);
+    with[i] = 3 * static_cast<double>(i) + 1;
+  }
+  const std::size_t bytes = from.size() * sizeof(double);
+  constexpr auto type = ElementType::float64;
+  packer->combine({into.data(), from.data(), with.data(), bytes, type}, ReduceOperation::sum, {});
+  EXPECT_EQ(into[4999], 4 * 4999.0 + 1);
+  packer->combine({with.data(), from.data(), with.data(), bytes, type}, ReduceOperation::sum, {});
+  EXPECT_EQ(with, into);
+  packer->combine({from.data(), from.data(), with.data(), bytes, type}, ReduceOperation::max, {});
+  EXPECT_EQ(from, into);
+  EXPECT_THROW(
+      packer->combine({into.data(), from.data(), with.data(), 12, type}, ReduceOperation::sum, {}),
+      Error);
+  EXPECT_THROW(
+      packer->combine({into.data(), from.data(), with.data(), 16, type}, ReduceOperation::bor, {}),
+      Error);
+}
+
 TEST(HostPacker, RefusesWhatIsNotThere) {
   const auto packer = DevicePacker::on_host();
   std::vector<double> numbers(4), packed(4);

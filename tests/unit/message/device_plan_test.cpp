@@ -4,7 +4,10 @@
 #include "message/pack/device_plan.h"
 
 #include <gtest/gtest.h>
+#include <quadriga/error.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "message/kernels/reduce_tiles.h"
@@ -233,6 +236,47 @@ TEST(DevicePlan, ReductionsAreThoseOfTheHost) {
           reduce_elements<T>(plan, tile, thread, done);
     });
     ASSERT_EQ(field.memory, expected) << name(operation) << " of " << name(type);
+  }
+}
+
+// Elements of all types at odd and even places, as many threads as there are or fewer.
+TEST(DevicePlan, ElementsSideBySideAreCombinedAsOnTheHost) {
+  for (std::uint64_t seed = 0; seed < element_types * reduce_operations * 6; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const auto type = static_cast<ElementType>(seed % element_types);
+    const auto operation = static_cast<ReduceOperation>(seed / element_types % reduce_operations);
+    Combine combine;
+    try {
+      combine = combine_of(operation, type);
+    } catch (const Error&) {
+      continue;
+    }
+    const std::size_t size = size_of(type), count = random.below(700), bytes = count * size;
+    std::array<Bytes, 3> all;
+    for (Bytes& each : all) {
+      each.resize(bytes + 64);
+      for (std::byte& byte : each)
+        byte = static_cast<std::byte>(random()) & std::byte(type == ElementType::boolean ? 1 : 255);
+    }
+    const bool aligned = random.chance(0.5);
+    const auto place = [&](Bytes& each) {
+      return each.data() +
+             (aligned ? 16 - reinterpret_cast<std::uintptr_t>(each.data()) % 16 : random.below(32));
+    };
+    std::byte *const from = place(all[0]), *const with = place(all[1]);
+    std::byte* const apart = place(all[2]);
+    std::byte* const into = std::array{apart, from, with}[random.below(3)];
+    Bytes expected(from, from + bytes);
+    combine(expected.data(), with, count);
+    const std::int64_t threads = 1 + static_cast<std::int64_t>(random.below(300));
+    const CombinePlan plan{into, from, with, static_cast<std::int64_t>(count)};
+    with_element(type, operation, [&]<class T>(T, ReduceOperation done) {
+      for (std::int64_t thread = 0; thread < threads; ++thread)
+        combine_elements<T>(plan, thread, threads, done);
+    });
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), into))
+        << name(operation) << " of " << name(type);
   }
 }
 

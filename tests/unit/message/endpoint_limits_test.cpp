@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "message/endpoint.h"
+#include "message/waiting.h"
 #include "unit/message/endpoints.h"
 
 namespace quadriga::message::testing {
@@ -192,6 +193,16 @@ TEST(EndpointLimits, ARankThatOffersOneMessageWithoutEndIsLost) {
       },
       8 * static_cast<int>(claims_per_pair));
   EXPECT_LT(taken, 4 * static_cast<int>(claims_per_pair));
+}
+
+// An end is seen late by at most a fiftieth of the wait, once a wait is long enough to sleep.
+TEST(Waiting, NapsAreASmallPartOfTheWait) {
+  using namespace std::chrono_literals;
+  for (std::chrono::nanoseconds quiet = 500us; quiet < 10s; quiet += quiet / 3) {
+    EXPECT_LE(50 * nap_after(quiet), quiet) << quiet.count();
+    EXPECT_GE(nap_after(quiet), 5us);
+    EXPECT_LE(nap_after(quiet), 50us);
+  }
 }
 
 }  // namespace
