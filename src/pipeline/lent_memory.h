@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/pipeline/lent_memory.h: memory that a source or flat_map lends to chunks, and may fill again too early.
+// src/pipeline/lent_memory.h: memory that a source or flat_map lends, and may fill again too early.
 //
 // Invariants
 //   1. The thread that asks the source calls all functions. A flat_map is a source of parts.
