@@ -34,8 +34,8 @@ class ChunkMemory {
   virtual std::shared_ptr<std::byte[]> take(std::size_t bytes) = 0;
 };
 
-/// What a source does with memory that it has lent to chunks (Chunk::lend()) which haven't ended.
-/// Not about what flat_map() makes of a chunk: that is neither compared nor copied.
+/// What a source, or that of a flat_map(), does with memory that it has lent to chunks
+/// (Chunk::lend()) which haven't ended.
 enum class Lending : std::uint8_t {
   /// It doesn't write to it; what comes again meanwhile from the same address is compared with what
   /// it was, by a sample of 1 KiB, and an error if it differs. A change elsewhere isn't noticed.

@@ -154,8 +154,10 @@ class Pipeline {
                    StageMode mode = StageMode::parallel);
   /// Replaces a chunk by several, or none. `memory`, such as "64MiB", limits the bytes of these
   /// chunks in progress; the stage waits for room, so a chunk may become any number. Default: an
-  /// equal share of half of host_memory. Chunks are split in the order of the source.
-  Pipeline& flat_map(Split split, std::string memory = {}, std::string name = "flat_map");
+  /// equal share of half of host_memory. Chunks are split in the order of the source. What their
+  /// parts lend may be parts of the chunk's own fields.
+  Pipeline& flat_map(Split split, std::string memory = {}, std::string name = "flat_map",
+                     Lending lending = Lending::fresh);
 
   /// States the time per chunk of "source", or of a host stage added before, for estimate() and
   /// the virtual clock, under which its body otherwise takes no time. Errors: invalid_argument if

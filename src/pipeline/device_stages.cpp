@@ -158,6 +158,7 @@ void DeviceStages::begin(FlowItem& item) {
     const bool has_links = machine.devices[devices_.front()].space != host_space;
     needs.has_head &= has_links;
     needs.has_tail &= has_links;
+    add_head(needs, stay.load, machine, devices_);
     stay.slot = dispatch_->add(needs);
     stay.has_head = needs.has_head;
     stay.has_tail = needs.has_tail;

@@ -173,9 +173,19 @@ std::optional<std::size_t> Dispatch::choose(const Holder& holder) const {
       if (fits(i)) return i;
     return std::nullopt;
   }
-  for (std::size_t i = count; i-- > 0;)
-    if (fits(i)) return i;
-  return std::nullopt;
+  std::optional<std::size_t> smallest;
+  for (std::size_t i = count; i-- > 0;) {
+    if (!fits(i)) continue;
+    if (comes_in_time(holder, slots_[waiting_[i]].chunk)) return i;
+    smallest = i;
+  }
+  return smallest;
+}
+
+/// A chunk that is too large now may come behind a larger one later, but not if it is kept for the
+/// end: once all chunks are known the largest is first.
+bool Dispatch::comes_in_time(const Holder& holder, const StreamChunk& chunk) const {
+  return order_ != Order::adaptive || closed_ || chunk.head <= holder.work;
 }
 
 void Dispatch::enter(std::size_t place, std::uint16_t device) {

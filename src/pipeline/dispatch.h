@@ -19,6 +19,8 @@
 //   4. Heads come before tails, since a device without work is worse than one whose results wait;
 //      the limits bound how many tails can wait. The last head of a device that has work comes
 //      behind tails: else links have nothing to carry while the last kernels run.
+//   5. While more chunks may be added, the adaptive order gives a device the largest one whose head
+//      comes before the device has done what it has, else the smallest one.
 //
 // Source:  Ino, Nakagawa, Hagihara, GPU-Chariot, IEICE Trans. E96-D(12), 2013, sections 5.2 to 5.4:
 //          out-of-order dispatch with limits L and G. Small chunks first and last, one copy at a
@@ -60,6 +62,7 @@ struct StreamChunk {
   bool has_head = true;      ///< Something is to be copied in.
   bool has_tail = true;
   std::vector<std::size_t> blocks = {};  ///< Whose sum `bytes` is; empty: they lie anywhere.
+  double head = 0;  ///< The size whose kernels last as long as its head; 0: nobody knows.
 };
 
 struct StreamCommand {
@@ -132,6 +135,7 @@ class Dispatch {
   std::optional<StreamCommand> next_tail();
   std::optional<std::size_t> choose(const Holder& holder) const;
   std::size_t small_rank(const Holder& holder) const;
+  bool comes_in_time(const Holder& holder, const StreamChunk& chunk) const;
   void enter(std::size_t place, std::uint16_t device);
   void release_links(const std::vector<int>& links);
   void drop_head(Holder& holder);

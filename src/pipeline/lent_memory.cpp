@@ -86,9 +86,9 @@ void LentMemory::compare(Chunk& chunk, const Chunk::Field& field) {
       fail(Errc::invalid_argument,
            "field '" + field.name + "' of chunk " + chunk.id().text() +
                " lies in memory of field '" + known.field + "' of chunk " + known.chunk +
-               ", which was in progress when the source was asked, and its content has changed. "
-               "Expected memory of its own for each chunk (Chunk::add()); or "
-               "source(..., Lending::reused), which copies what is lent, or Lending::unchanging if "
+               ", which was in progress when its source was asked, and its content has changed. "
+               "Expected memory of its own for each chunk (Chunk::add()); or Lending::reused for "
+               "that source or flat_map, which copies what is lent, or Lending::unchanging if "
                "nobody writes to it");
   }
   // All chunks that have the memory share what tells that they do.

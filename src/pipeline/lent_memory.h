@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/pipeline/lent_memory.h: memory that a source lends to chunks, and may fill again too early.
+// src/pipeline/lent_memory.h: memory that a source or flat_map lends, and may fill again too early.
 //
 // Invariants
-//   1. The thread that asks the source calls all functions.
+//   1. The thread that asks the source calls all functions. A flat_map is a source of parts.
 //   2. Memory is free once no chunk has it, also if that came about while the source worked: it may
 //      have waited for that. A keeper goes after that, so what has waited for its end is never
 //      refused.

@@ -88,7 +88,7 @@ struct Pipeline::Impl {
     const std::lock_guard lock(beginning);
     if (flow_) return *flow_;
     require(source != nullptr, "the pipeline has no source; give it one by source()");
-    flow_ = std::make_unique<Flow>(engine(), stages, guarded_source(), flow_options);
+    flow_ = std::make_unique<Flow>(engine(), guarded_stages(), guarded_source(), flow_options);
     running_.store(flow_.get(), std::memory_order_release);
     return *flow_;
   }
@@ -100,15 +100,31 @@ struct Pipeline::Impl {
     if (flow_) flow_->set_order(order);
   }
 
-  /// Where nothing computes, what is lent may be addresses without memory.
-  Source guarded_source() {
-    if (lending == Lending::unchanging || !engine().options().compute) return source;
+  std::shared_ptr<LentMemory> lent_memory(Lending of) const {
     std::vector<std::string> changed;
     for (const Stage& stage : stages)
       for (const FieldUse& use : stage.uses)
         if (use.access != Access::read) changed.push_back(use.name);
-    return [next = source,
-            lent = std::make_shared<LentMemory>(lending, std::move(changed))](Chunk& chunk) {
+    return std::make_shared<LentMemory>(of, std::move(changed));
+  }
+  /// Where nothing computes, what is lent may be addresses without memory.
+  bool is_guarded(Lending of) { return of != Lending::unchanging && engine().options().compute; }
+  Source guarded_source() {
+    return is_guarded(lending) ? guarded(source, lent_memory(lending)) : source;
+  }
+  std::vector<Stage> guarded_stages() {
+    std::vector<Stage> found = stages;
+    for (Stage& stage : found)
+      if (stage.split && is_guarded(stage.lending))
+        stage.split = [split = stage.split, lent = lent_memory(stage.lending)](Chunk& chunk) {
+          lent->asked();
+          Source parts = split(chunk);
+          return parts ? guarded(std::move(parts), lent) : parts;
+        };
+    return found;
+  }
+  static Source guarded(Source next, std::shared_ptr<LentMemory> lent) {
+    return [next = std::move(next), lent = std::move(lent)](Chunk& chunk) {
       lent->asked();
       if (!next(chunk)) return false;
       lent->filled(chunk);
@@ -209,12 +225,13 @@ Pipeline& Pipeline::filter(Predicate keep, std::string name, StageMode mode) {
   return *this;
 }
 
-Pipeline& Pipeline::flat_map(Split split, std::string memory, std::string name) {
+Pipeline& Pipeline::flat_map(Split split, std::string memory, std::string name, Lending lending) {
   require(split != nullptr, "stage '" + name + "' is empty; expected a function of a chunk");
   Stage stage;
   stage.kind = StageKind::flat_map;
   stage.name = std::move(name);
   stage.split = std::move(split);
+  stage.lending = lending;
   if (!memory.empty()) stage.most_bytes = parse_bytes(memory);
   impl_->add(std::move(stage));
   return *this;

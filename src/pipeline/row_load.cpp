@@ -2,6 +2,9 @@
 // src/pipeline/row_load.cpp: bytes, seconds and blocks of a chunk in a row of kernels.
 #include "pipeline/row_load.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "device/backend.h"
 #include "memory/arena.h"
 
@@ -59,6 +62,19 @@ StreamChunk needs_of(const KernelRow& row, const Chunk& chunk) {
     needs.bytes += needs.blocks.back();
   }
   return needs;
+}
+
+void add_head(StreamChunk& needs, const ChunkLoad& load, const Machine& machine,
+              std::span<const DeviceId> devices) {
+  if (!load.costs_known || !needs.has_head) return;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    const SpaceId space = machine.devices[devices[d]].space;
+    if (space == host_space || !(load.kernel_seconds[d] > 0)) return;
+    least = std::min(
+        least, machine.copy_seconds(host_space, space, load.bytes_in) / load.kernel_seconds[d]);
+  }
+  needs.head = needs.size * least;
 }
 
 }  // namespace quadriga

@@ -25,5 +25,9 @@ bool add_seconds(std::vector<double>& seconds, const Stage& kernel, const Chunk&
 /// What the chunk takes on a device, and whether anything is to be copied for it.
 /// Errors: invalid_argument naming a field that it lacks.
 StreamChunk needs_of(const KernelRow& row, const Chunk& chunk);
+/// Its head beside its kernels, on the device where it is shortest beside these; none if their
+/// seconds aren't known.
+void add_head(StreamChunk& needs, const ChunkLoad& load, const Machine& machine,
+              std::span<const DeviceId> devices);
 
 }  // namespace quadriga

@@ -24,6 +24,7 @@ struct Stage {
   std::vector<ReturnedField> returns = {};  ///< Beside its operands.
   Pipeline::Predicate body = {};            ///< On the host: whether the chunk goes on.
   Pipeline::Split split = {};               ///< Of a flat_map.
+  Lending lending = Lending::fresh;         ///< The same.
   std::size_t most_bytes = 0;               ///< On their way, of what it makes; 0: a share.
   Pipeline::Seconds seconds = {};           ///< Of a chunk, on the host.
 };

@@ -274,3 +274,92 @@ def test_memory_that_a_body_has_let_go_is_no_table():
         lent.asked()
         lent.lend(chunks[-1])
         chunks[-1].update({"array": None})
+
+
+SPLITS = [Reader, into_a_slice, into_a_bytearray, through_a_view, through_a_memoryview]
+
+
+def split(source, devices="cpu:2", chunks=1, **options):
+    """Chunks whose parts are what a source yields."""
+    pipeline = quadriga.Pipeline(devices=devices, look_ahead=16)
+    pipeline.source({"n": n} for n in range(chunks))
+    pipeline.flat_map(lambda chunk: source(), **options)
+    return pipeline.kernel(
+        lambda array, sum: np.copyto(sum, array.sum(dtype="i8")),
+        reads=["array"],
+        writes={"sum": lambda chunk: ((1,), "i8")},
+    )
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("source", [*SPLITS, into_columns])
+def test_parts_of_a_flat_map_that_reuses_memory_are_copies(source, devices):
+    results = list(split(source, devices, chunks=3, reuses=True).results())
+    assert [int(chunk["sum"][0]) for chunk in results] == [LENGTH * n for n in range(COUNT)] * 3
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("source", SPLITS)
+def test_parts_in_memory_that_is_filled_again_end_the_run(source, devices):
+    words = (
+        "field 'array' of chunk 0.* lies in memory of field 'array' of chunk 0.*flat_map.*reuses"
+    )
+    with pytest.raises(quadriga.InvalidArgument, match=words):
+        list(split(source, devices).results())
+
+
+def test_a_buffer_that_a_flat_map_returns_in_a_list_is_compared_too():
+    buffer = np.zeros(LENGTH)
+
+    def one(chunk):
+        buffer[:] = chunk["n"]
+        return [buffer]
+
+    pipeline = quadriga.Pipeline(devices="cpu:2").source({"n": n} for n in range(COUNT))
+    with pytest.raises(quadriga.InvalidArgument, match="has changed it.*flat_map"):
+        list(pipeline.flat_map(one).results())
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_windows_of_a_chunk_may_overlap_and_come_again(devices):
+    def windows(chunk):
+        for first in range(0, 60, 10):
+            yield {"array": chunk["x"][first : first + 40], "whole": chunk["x"]}
+
+    pipeline = quadriga.Pipeline(devices=devices).source(
+        {"x": np.arange(100.0) + n} for n in range(3)
+    )
+    pipeline.map(lambda chunk: {"x": chunk["x"] + 1})  # an array that nobody guards
+    pipeline.flat_map(windows)
+    pipeline.kernel(
+        lambda array, whole: array[:1] + whole[-1:], reads=["array", "whole"], returns="y"
+    )
+    found = [float(chunk["y"][0]) for chunk in pipeline.results()]
+    assert found == [first + 101.0 + 2 * n for n in range(3) for first in range(0, 60, 10)]
+
+
+def test_parts_with_another_content_need_no_word_once_those_before_have_gone():
+    ring = np.zeros((3, LENGTH))
+    free = threading.Semaphore(len(ring))
+
+    def parts(chunk):
+        for number in range(COUNT):
+            assert free.acquire(timeout=60)
+            ring[number % len(ring)] = number
+            yield ring[number % len(ring)]
+
+    pipeline = quadriga.Pipeline(devices="cpu:1").source([np.zeros(1)] * 2).flat_map(parts)
+    pipeline.map(lambda chunk: {"sum": chunk["array"].sum()})
+    sums = []
+    for chunk in pipeline.results():
+        sums.append(chunk["sum"] / LENGTH)
+        if len(sums) > 1:
+            free.release()  # the chunk before this one has gone
+    assert sums == list(range(COUNT)) * 2
+
+
+def test_parts_that_are_only_read_may_change():
+    results = list(split(into_a_slice, reuses=False).results())
+    assert len(results) == COUNT
+    with pytest.raises(quadriga.InvalidArgument, match="reuses is 'no'; expected True, False"):
+        quadriga.Pipeline(devices="cpu:1").flat_map(iter, reuses="no")

@@ -8,7 +8,7 @@ import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..record import Record
 from . import returned
 from .changed import ChangedFields
 from .chunk import Chunk, Seconds, Shape, Through, label_of
-from .lent import explain, lending
+from .lent import Copies, Lent, explain, lending, lending_parts
 from .reduction import Reduction, part_of
 from .returned import Returned
 
@@ -54,6 +54,13 @@ class _OfPart:
 
     def note(self, _: int, error: BaseException) -> None:
         self.front.note(self.label, error)
+
+
+class _Parts(NamedTuple):
+    """What a flat_map makes of a chunk."""
+
+    iterator: Iterator[Any]
+    lent: Lent | Copies | None
 
 
 class _Held:
@@ -89,6 +96,7 @@ class Stage:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     filters: bool = False  # the function says whether a chunk goes on
     memory: int = 0  # bytes of what a flat_map makes
+    reuses: bool | None = None  # whether a flat_map fills memory again
     seconds: Seconds | None = None  # of a chunk, on the host
     returns: list[Returned] = field(default_factory=list)  # of a kernel, beside its uses
 
@@ -121,6 +129,11 @@ class Front:
         self._seconds = seconds
         self._source: Iterator[Any] | None = source
         self._lent = lending(source, reuses, buffers)
+        self._lent_parts = {
+            i: lending_parts(stage.reuses, buffers) if buffers is not None else None
+            for i, stage in enumerate(stages)
+            if stage.kind == "flat_map"
+        }
         self._stages = stages
         self._has_cuda = has_cuda
         self._used = {use.name for stage in stages for use in stage.uses}
@@ -171,14 +184,20 @@ class Front:
             for stage in self._stages
         ]
 
-    def shown(self, number: int, given: Any, parts: tuple[int, ...] = ()) -> Shown:
-        """A chunk with what kernels will write."""
+    def shown(
+        self,
+        number: int,
+        given: Any,
+        parts: tuple[int, ...] = (),
+        lent: Lent | Copies | None = None,
+    ) -> Shown:
+        """A chunk with what kernels will write; `lent`: of whoever made it."""
         names: list[str] | None = None
         if isinstance(given, Through):
             given, names = given.chunk, given.stages
         chunk = Chunk(number, given, parts)
-        if self._lent is not None and not parts:
-            self._lent.lend(chunk)
+        if lent is not None:
+            lent.lend(chunk)
         for each in chunk.values():
             mapped.watch(each)  # host stages read also what no kernel uses
         for stage in self._stages:
@@ -201,7 +220,7 @@ class Front:
                 self._lent.asked()
             with from_buffers(self._buffers):
                 given = next(self._source)
-            return self.shown(number, given)
+            return self.shown(number, given, lent=self._lent)
         except StopIteration:
             self.close()
             return None
@@ -210,22 +229,27 @@ class Front:
             self.source_error = error
             raise
 
-    def split(self, stage: int, chunk: Chunk) -> Iterator[Any]:
+    def split(self, stage: int, chunk: Chunk) -> _Parts:
         """What a flat_map makes of a chunk."""
         function = self._stages[stage].function
         assert function is not None
+        lent = self._lent_parts[stage]
         try:
-            return iter(function(chunk))
+            if lent is not None:
+                lent.asked()
+            return _Parts(iter(function(chunk)), lent)
         except BaseException as error:
             self.note(label_of(chunk.number, (*chunk.parts, 0)), error)
             raise
 
-    def part(self, made: Iterator[Any], number: int, parts: tuple[int, ...]) -> Shown | None:
+    def part(self, made: _Parts, number: int, parts: tuple[int, ...]) -> Shown | None:
         """The next that it makes; None at the end."""
         try:
+            if made.lent is not None:
+                made.lent.asked()
             with from_buffers(self._buffers):
-                given = next(made)
-            return self.shown(number, given, parts)
+                given = next(made.iterator)
+            return self.shown(number, given, parts, made.lent)
         except StopIteration:
             return None
         except BaseException as error:

@@ -31,6 +31,12 @@ def order(value: str) -> int:
     return ORDERS[value]
 
 
+def reuses(value: bool | None) -> bool | None:
+    if value not in (None, True, False):
+        raise InvalidArgument(f"reuses is {value!r}; expected True, False or None")
+    return value
+
+
 def names(what: str, names: Sequence[str]) -> list[str]:
     if isinstance(names, str) or any(not isinstance(each, str) for each in names):
         raise InvalidType(f"{what} is {names!r}; expected a list of names of fields")

@@ -14,6 +14,8 @@ Invariants
      content is kept, and the run ends with an error if that has changed when it comes again
      while a chunk has it.
   4. With `reuses` a chunk gets copies instead, before the source is asked again.
+  5. A flat_map is such a source of parts, but these are often views of the chunk that they are made
+     of, and may overlap: all of their memory is as that of 3, and they stay writable to it.
 """
 
 from __future__ import annotations
@@ -50,6 +52,13 @@ def lending(
     return None if isinstance(source, _KEPT) else Lent(is_checked=reuses is None)
 
 
+def lending_parts(reuses: bool | None, buffers: _core.HostBuffers | None) -> Lent | Copies | None:
+    """The same of what a flat_map makes."""
+    if reuses:
+        return Copies(buffers)
+    return None if reuses is False else Lent(is_of_parts=True)
+
+
 class Copies:
     """Gives chunks copies of their arrays, in memory that is quick to copy to devices."""
 
@@ -79,7 +88,7 @@ class _Place(NamedTuple):
     """Memory of a field that can be written past its array."""
 
     span: range
-    chunk: int
+    chunk: str
     field: str
     array: Array
 
@@ -91,17 +100,17 @@ def _start_of(place: _Place) -> int:
 class _Known:
     """Memory of invariant 3."""
 
-    __slots__ = ("chunk", "chunks", "content", "field", "owner")
+    __slots__ = ("chunk", "chunks", "content", "field", "owner", "turn")
 
     def __init__(self, owner: weakref.ref[Any]) -> None:
         self.owner = owner  # which has gone if a body has replaced the field
-        self.chunks: set[int] = set()  # in progress, that have it
+        self.chunks: set[int] = set()  # in progress, that have it, by their turn
 
-    def note(self, chunk: int, field: str, array: Array) -> None:
+    def note(self, turn: int, chunk: str, field: str, array: Array) -> None:
         """Some chunk has it, with this content."""
-        self.chunk, self.field = chunk, field
-        self.chunks.add(chunk)
-        self.content = sample(array, chunk)
+        self.turn, self.chunk, self.field = turn, chunk, field
+        self.chunks.add(turn)
+        self.content = sample(array, turn)
 
 
 class Lent:
@@ -110,9 +119,11 @@ class Lent:
     The thread that asks the source calls all but `_give_back`, which any thread may.
     """
 
-    def __init__(self, is_checked: bool = True) -> None:
+    def __init__(self, is_checked: bool = True, is_of_parts: bool = False) -> None:
         self._is_checked = is_checked
-        self._arrays: dict[int, list[Array]] = {}  # by number of their chunk
+        self._is_of_parts = is_of_parts
+        self._turn = 0  # of the next chunk
+        self._arrays: dict[int, list[Array]] = {}  # by turn of their chunk
         self._open: dict[int, list[_Place]] = {}  # the same, of invariant 2
         self._places: list[_Place] = []  # all of these, by their start
         self._longest = 0
@@ -123,32 +134,33 @@ class Lent:
     def asked(self) -> None:
         """The source is about to work: what has gone by now can't be changed by it any more."""
         while self._gone:
-            number = self._gone.popleft()
-            for each in self._open.pop(number, ()):
+            turn = self._gone.popleft()
+            for each in self._open.pop(turn, ()):
                 at = bisect.bisect_left(self._places, each.span.start, key=_start_of)
                 while self._places[at] is not each:
                     at += 1
                 del self._places[at]
-            for key in self._keys.pop(number, ()):
+            for key in self._keys.pop(turn, ()):
                 known = self._known.get(key)
                 if known is not None:
-                    known.chunks.discard(number)
+                    known.chunks.discard(turn)
                     if not known.chunks:
                         del self._known[key]
 
     def lend(self, chunk: Chunk) -> None:
         """Makes the chunk's arrays read-only to the source; the chunk gets views."""
+        turn, self._turn = self._turn, self._turn + 1
         arrays = {n: each for n, each in chunk.arrays().items() if type(each) is np.ndarray}
         fields = []
         if self._is_checked:
-            is_open = {name: _is_open(array) for name, array in arrays.items()}
+            is_open = {n: not self._is_of_parts and _is_open(each) for n, each in arrays.items()}
             fields = [self._checked(chunk, n, arrays[n]) for n in arrays if is_open[n]]
-            keys = [self._compared(chunk, n, arrays[n]) for n in arrays if not is_open[n]]
+            keys = [self._compared(turn, chunk, n, arrays[n]) for n in arrays if not is_open[n]]
             if keys:
-                self._keys[chunk.number] = keys
+                self._keys[turn] = keys
         lent = []
         for name, array in arrays.items():
-            if array.flags.writeable:
+            if array.flags.writeable and not self._is_of_parts:
                 chunk.update({name: array.view()})
                 array.flags.writeable = False
                 lent.append(array)
@@ -156,23 +168,23 @@ class Lent:
             bisect.insort(self._places, place, key=_start_of)
             self._longest = max(self._longest, len(place.span))
         if fields:
-            self._open[chunk.number] = fields
+            self._open[turn] = fields
         if lent:
-            self._arrays[chunk.number] = lent
-        if lent or fields or chunk.number in self._keys:
-            weakref.finalize(chunk, self._give_back, chunk.number).atexit = False
+            self._arrays[turn] = lent
+        if lent or fields or turn in self._keys:
+            weakref.finalize(chunk, self._give_back, turn).atexit = False
 
     def give_back(self) -> None:
         """The source has ended."""
         self._places = []
         self._known = {}
         self._keys = {}
-        for number in list(self._arrays):
-            self._give_back(number)
+        for turn in list(self._arrays):
+            self._give_back(turn)
 
-    def _give_back(self, number: int) -> None:
-        self._gone.append(number)
-        for array in self._arrays.pop(number, ()):
+    def _give_back(self, turn: int) -> None:
+        self._gone.append(turn)
+        for array in self._arrays.pop(turn, ()):
             with contextlib.suppress(ValueError):  # what it is a view of can't be written any more
                 array.flags.writeable = True
 
@@ -184,10 +196,10 @@ class Lent:
             if other.span.start >= span.stop:
                 break
             if span.start < other.span.stop and meet(array, other.array):
-                raise _refusal(chunk, name, other.field, other.chunk, "may have changed it")
-        return _Place(span, chunk.number, name, array.view())
+                raise self._refusal(chunk, name, other, "may have changed it")
+        return _Place(span, chunk.label, name, array.view())
 
-    def _compared(self, chunk: Chunk, name: str, array: Array) -> Any:
+    def _compared(self, turn: int, chunk: Chunk, name: str, array: Array) -> Any:
         owner: Any = array
         key: Any = id(array)  # quicker than its address
         if array.base is not None:
@@ -201,26 +213,24 @@ class Lent:
                 known = self._known[key] = _Known(weakref.ref(owner))
             except TypeError:  # nothing that the program holds, as a capsule
                 return None
-        elif sample(array, known.chunk) != known.content:
+        elif sample(array, known.turn) != known.content:
             self.asked()  # chunks may have gone while the source worked, which may wait for them
             if known.chunks:
-                raise _refusal(
-                    chunk, name, known.field, known.chunk, "or something else has changed it"
-                )
+                raise self._refusal(chunk, name, known, "or something else has changed it")
             self._known[key] = known
-        known.note(chunk.number, name, array)
+        known.note(turn, chunk.label, name, array)
         return key
 
-
-def _refusal(
-    chunk: Chunk, name: str, other_field: str, other_chunk: int, what: str
-) -> InvalidArgument:
-    return InvalidArgument(
-        f"field {name!r} of chunk {chunk.label} lies in memory of field {other_field!r} of chunk "
-        f"{other_chunk}, which was in progress when the source was asked: the source {what}. "
-        "Expected memory of its own for each chunk; or source(..., reuses=True), which copies "
-        "them, or reuses=False if the source never writes to what it has yielded"
-    )
+    def _refusal(
+        self, chunk: Chunk, name: str, other: _Place | _Known, what: str
+    ) -> InvalidArgument:
+        who = "flat_map" if self._is_of_parts else "source"
+        return InvalidArgument(
+            f"field {name!r} of chunk {chunk.label} lies in memory of field {other.field!r} of "
+            f"chunk {other.chunk}, which was in progress when the {who} was asked: the {who} "
+            f"{what}. Expected memory of its own for each chunk; or {who}(..., reuses=True), "
+            f"which copies them, or reuses=False if the {who} never writes to what it has yielded"
+        )
 
 
 def sample(array: Array, phase: int) -> bytes:
@@ -252,15 +262,12 @@ def _is_fixed(array: Array) -> bool:
     base = array.base
     while isinstance(base, np.ndarray):
         base = base.base
-    return base is not None and _is_buffer(base)
-
-
-def _is_buffer(base: Any) -> bool:
+    if base is None:
+        return False
     try:
-        memoryview(base)
+        return memoryview(base).readonly
     except TypeError:
         return False
-    return True
 
 
 def explain(error: BaseException) -> None:

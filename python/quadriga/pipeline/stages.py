@@ -59,8 +59,7 @@ class Stages:
             raise InvalidArgument("the pipeline has a source already")
         if rows is not None:
             rows = whole("rows", rows, 1, given.MOST)
-        if reuses not in (None, True, False):
-            raise InvalidArgument(f"reuses is {reuses!r}; expected True, False or None")
+        given.reuses(reuses)
         self._rows = rows_of(chunks, rows)
         if self._rows is not None:
             chunks = self._rows
@@ -241,6 +240,7 @@ class Stages:
         *,
         memory: int | str | None = None,
         name: str | None = None,
+        reuses: bool | None = None,
     ) -> Self:
         """Make several chunks of each, or none.
 
@@ -249,17 +249,21 @@ class Stages:
         function : callable
             Called with a chunk, in the order of the source; returns or yields chunks as a source
             does. It is asked for the next one while there is room, so a chunk may become any
-            number of others. Their arrays are neither compared nor copied, whatever `reuses` the
-            source has: each needs memory of its own until it has gone.
+            number of others. Their arrays may be views of the chunk's, and may overlap.
         memory : int or str, optional
             Maximum bytes of its chunks in progress. Default: an equal share of half of
             `host_memory`.
         name : str, optional
+        reuses : bool, optional
+            As in `source`: True if the function fills memory again that a chunk of its may still
+            have, so that chunks get copies. By default a chunk fails with an `InvalidArgument` if
+            its arrays lie where those of another one in progress do, with another content, by the
+            same samples; False: nothing is compared.
         """
         title = given.title("flat_map", function, name)
-        return self._add(
-            Stage("flat_map", title, function=function, memory=given.byte_count("memory", memory))
-        )
+        most = given.byte_count("memory", memory)
+        word = given.reuses(reuses)
+        return self._add(Stage("flat_map", title, function=function, memory=most, reuses=word))
 
     def takes(self, stage: str, seconds: float | Callable[[Chunk], float]) -> Self:
         """State the time per chunk of ``"source"`` or of a host stage.

@@ -70,6 +70,45 @@ TEST(Dispatch, AChunkWaitsUntilItsBlocksHaveAPlace) {
   dispatch.validate();
 }
 
+/// Which chunk a device that has one of this size gets next; its head lasts as long as kernels of
+/// `head` times its size.
+double next_behind(double size, double head, const std::vector<double>& waiting, bool closed,
+                   Order order = Order::adaptive) {
+  Dispatch dispatch({device_on(0, 10'000)}, {{1}}, order);
+  const auto pass = [&](std::uint64_t number) {
+    const auto small = dispatch.add(chunk_of(number, 1));
+    EXPECT_EQ(dispatch.next()->chunk, small);
+    dispatch.computed(small);
+    EXPECT_EQ(dispatch.next()->kind, Kind::leave);
+    dispatch.gone(small);
+  };
+  pass(0), pass(1);  // which every device gets first
+  const auto first = dispatch.add(chunk_of(2, size));
+  EXPECT_EQ(dispatch.next()->chunk, first);
+  dispatch.staged(first);
+  std::map<std::uint32_t, double> sizes;
+  for (const double each : waiting) {
+    StreamChunk chunk = chunk_of(3 + sizes.size(), each);
+    chunk.head = head * each;
+    sizes[dispatch.add(chunk)] = each;
+  }
+  if (closed) dispatch.close();
+  const auto command = dispatch.next();
+  EXPECT_EQ(command->kind, Kind::enter);
+  return sizes.at(command->chunk);
+}
+
+TEST(Dispatch, ADeviceGetsTheLargestChunkThatComesBeforeItHasNothingToDo) {
+  const std::vector<double> waiting{30, 90, 50, 10};
+  EXPECT_EQ(next_behind(20, 0, waiting, false), 90);    // nobody knows
+  EXPECT_EQ(next_behind(20, 0.2, waiting, false), 90);  // 18 of 20
+  EXPECT_EQ(next_behind(20, 0.5, waiting, false), 30);  // 25 of 20 are too many
+  EXPECT_EQ(next_behind(5, 1, waiting, false), 10);     // none does: the smallest is there first
+  // The other orders are what they say, and once all are known the largest is first.
+  EXPECT_EQ(next_behind(20, 0.5, waiting, false, Order::largest), 90);
+  EXPECT_EQ(next_behind(20, 0.5, waiting, true), 90);
+}
+
 TEST(Dispatch, OrdersAreWhatTheySay) {
   const std::vector<double> sizes{30, 10, 50, 20, 40, 60};
   EXPECT_EQ(sizes_in(Order::first_come, sizes), sizes);

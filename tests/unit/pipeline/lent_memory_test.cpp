@@ -64,6 +64,72 @@ TEST_P(LentMemoryTest, ABufferThatIsFilledAgainEndsTheRun) {
   }
 }
 
+/// Nine parts of each chunk, in one buffer.
+Pipeline::Split parts_in(std::vector<double>& buffer) {
+  return [&buffer](Chunk&) {
+    return [&buffer, made = 0](Chunk& part) mutable {
+      if (made == 9) return false;
+      std::ranges::fill(buffer, static_cast<double>(made++));
+      part.lend("x", view_of(buffer));
+      return true;
+    };
+  };
+}
+
+TEST_P(LentMemoryTest, PartsInABufferThatIsFilledAgainEndTheRun) {
+  for (const std::size_t length : {1u, 100u, 5000u}) {
+    std::vector<double> buffer(length);
+    Pipeline pipeline(options());
+    pipeline.source(numbers({1, 2})).flat_map(parts_in(buffer));
+    std::vector<Chunk> kept;  // results, whose memory is theirs
+    try {
+      while (auto chunk = pipeline.next()) kept.push_back(std::move(*chunk));
+      FAIL() << "not noticed";
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("of chunk 0.1 lies in memory of field 'x' of chunk 0.0"),
+                std::string::npos)
+          << text;
+    }
+  }
+}
+
+TEST_P(LentMemoryTest, ReusedMemoryOfPartsIsCopied) {
+  std::vector<double> buffer(100);
+  Pipeline pipeline(options());
+  pipeline.source(numbers({1, 2}))
+      .flat_map(parts_in(buffer), {}, "parts", Lending::reused)
+      .kernel(double_, {reads("x"), writes("y", like_x)});
+  std::vector<double> found;
+  while (const auto chunk = pipeline.next()) {
+    found.push_back(chunk->values<double>("x")[99]);
+    EXPECT_EQ(chunk->values<double>("y")[99], 2 * found.back());
+  }
+  EXPECT_EQ(found, (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+TEST_P(LentMemoryTest, PartsMayBeWindowsOfTheirChunkThatOverlapAndComeAgain) {
+  Pipeline pipeline(options());
+  pipeline.source(numbers({100, 100, 100, 100}))
+      .flat_map([](Chunk& chunk) {
+        return [x = chunk["x"], made = 0](Chunk& part) mutable {
+          if (made == 30) return false;
+          View window = x;
+          window.data = x.as<double>() + 10 * (made++ % 6);
+          window.rows = window.ld = 40;
+          part.lend("x", window);
+          return true;
+        };
+      })
+      .kernel(double_, {reads("x"), writes("y", like_x)});
+  std::size_t found = 0;
+  while (const auto chunk = pipeline.next()) {
+    ++found;
+    EXPECT_EQ(chunk->values<double>("y")[39], 2.0 * static_cast<double>(chunk->number()));
+  }
+  EXPECT_EQ(found, 120u);
+}
+
 TEST_P(LentMemoryTest, ReusedMemoryIsCopied) {
   std::vector<double> buffer(100);
   Pipeline pipeline(options());
