@@ -121,7 +121,8 @@ class Solve {
  public:
   Solve(Solve&&) noexcept;
   Solve& operator=(Solve&&) = delete;
-  /// Cancels running work; x is unspecified unless finish() returned.
+  /// Cancels running work; x is unspecified unless finish() returned. In a task's body, of another
+  /// task than made it, the engine does so later: b and x must live until a wait outside of bodies.
   ~Solve();
   /// Performs up to this many iterations; true once the solve has ended. x is at home afterwards.
   /// Errors: what a task threw; cancelled.
@@ -137,8 +138,8 @@ class Solve {
 
  private:
   friend class Solver;
-  explicit Solve(std::unique_ptr<SolveContent> content);
-  std::unique_ptr<SolveContent> content_;
+  explicit Solve(std::shared_ptr<SolveContent> content);
+  std::shared_ptr<SolveContent> content_;
 };
 
 /// Keeps a hermitian positive definite matrix, its plan of exchange and preconditioner on the

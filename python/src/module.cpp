@@ -2,6 +2,7 @@
 // python/src/module.cpp: the extension module quadriga._core; the package quadriga wraps it.
 #include <nanobind/stl/map.h>
 
+#include <ios>
 #include <map>
 #include <string>
 
@@ -11,6 +12,10 @@
 #include "linalg/kernels/cuda_libraries.h"
 
 namespace {
+
+/// Headers since g++ 13 leave the standard streams to the library. One before that leaves them to
+/// each program, and what other extensions write would end the process.
+const std::ios_base::Init standard_streams;
 
 std::map<std::string, std::string> cuda_libraries() {
   std::map<std::string, std::string> absences;

@@ -126,7 +126,7 @@ Solve Solver::begin_cg(const void* b, void* x, std::int64_t columns,
                        const SolveOptions& options) const {
   check_vectors(*content_, b, x, columns);
   check(options);
-  return Solve(std::make_unique<SolveContent>(content_, b, x, columns, options));
+  return Solve({new SolveContent(content_, b, x, columns, options), LetGo(content_->engine())});
 }
 
 SolveResult Solver::cg(const void* b, void* x, std::int64_t columns,
@@ -140,7 +140,7 @@ DType Solver::dtype() const noexcept { return content_->dtype(); }
 Format Solver::format() const noexcept { return content_->format(); }
 PlanReport Solver::plan() const { return content_->report(); }
 
-Solve::Solve(std::unique_ptr<SolveContent> content) : content_(std::move(content)) {}
+Solve::Solve(std::shared_ptr<SolveContent> content) : content_(std::move(content)) {}
 Solve::Solve(Solve&&) noexcept = default;
 Solve::~Solve() = default;
 bool Solve::advance(std::int64_t iterations) { return content_->advance(iterations); }

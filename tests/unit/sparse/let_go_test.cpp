@@ -71,6 +71,39 @@ TEST_P(LetGoInBody, ASolverThatHasSolved) {
   }
 }
 
+TEST_P(LetGoInBody, ASolveThatHasBegun) {
+  const OwnedCsr<double> a = line_matrix(400);
+  const std::vector<double> b(static_cast<std::size_t>(a.rows), 1);
+  const Solver solver(engine_, a.view());
+  for (int round = 0; round < 3; ++round) {
+    std::vector<double> x(b.size());
+    std::optional<Solve> solve(solver.begin_cg(b.data(), x.data(), 1));
+    EXPECT_FALSE(solve->advance(2));
+    run([] {}, [&] { solve.reset(); });
+  }
+  std::vector<double> x(b.size());
+  EXPECT_EQ(solver.cg(b.data(), x.data(), 1).reason, StopReason::converged);
+}
+
+/// What follows the body reads the solve's x, so that its removal would wait for the body.
+TEST_P(LetGoInBody, ASolveWhoseResultIsAwaited) {
+  const OwnedCsr<double> a = line_matrix(400);
+  const std::vector<double> b(static_cast<std::size_t>(a.rows), 1);
+  const Solver solver(engine_, a.view());
+  std::vector<double> x(b.size());
+  const Data data = engine_.data(x.data(), a.rows, 1, a.rows, DType::float64, {});
+  std::optional<Solve> solve(solver.begin_cg(b.data(), x.data(), 1));
+  EXPECT_FALSE(solve->advance(2));
+  Codelet codelet;
+  codelet.name = "let_go_of_result";
+  codelet.access = {Access::update};
+  codelet.host_only = true;
+  codelet.cpu = [&](const Arguments&) { solve.reset(); };
+  engine_.submit(codelet, {{data, Access::update}});
+  engine_.wait(60);
+  engine_.remove(data);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, LetGoInBody, ::testing::Values("cpu:1", "emulated:1"));
 
 }  // namespace
