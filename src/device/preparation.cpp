@@ -11,21 +11,21 @@
 namespace quadriga {
 namespace {
 
-struct Table {
+struct Preparations {
   std::mutex mutex;
   std::map<DeviceKind, Kernel> of_kind;
 };
 
 // Made by whoever comes first while the program starts; never destroyed.
-Table& table() {
-  static Table& all = *new Table;
+Preparations& preparations() {
+  static Preparations& all = *new Preparations;
   return all;
 }
 
 }  // namespace
 
 void set_preparation(DeviceKind kind, Kernel prepare) {
-  Table& all = table();
+  Preparations& all = preparations();
   const std::lock_guard lock(all.mutex);
   if (prepare)
     all.of_kind[kind] = std::move(prepare);
@@ -34,7 +34,7 @@ void set_preparation(DeviceKind kind, Kernel prepare) {
 }
 
 std::optional<Kernel> preparation(DeviceKind kind) {
-  Table& all = table();
+  Preparations& all = preparations();
   const std::lock_guard lock(all.mutex);
   const auto found = all.of_kind.find(kind);
   if (found == all.of_kind.end()) return {};

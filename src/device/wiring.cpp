@@ -25,7 +25,7 @@ struct Ends {
   int in = 0;
 };
 
-int add_link(Machine& machine, std::string name, double rate, double latency) {
+int wire(Machine& machine, std::string name, double rate, double latency) {
   machine.links.push_back({std::move(name), rate, latency});
   return static_cast<int>(machine.links.size()) - 1;
 }
@@ -50,13 +50,13 @@ Ends add_ends(Machine& machine, int number, const GpuReading& gpu) {
       nvlink_bytes_per_second(static_cast<int>(gpu.nvlinks.size()), gpu.nvlink_bytes_per_second),
       usual_nvlink_rate(gpu.major));
   Ends ends;
-  ends.down = add_link(machine, name("pcie", "down"), pcie, issue_seconds);
-  ends.up = add_link(machine, name("pcie", "up"), pcie, issue_seconds);
+  ends.down = wire(machine, name("pcie", "down"), pcie, issue_seconds);
+  ends.up = wire(machine, name("pcie", "up"), pcie, issue_seconds);
   for (const int link : {ends.down, ends.up}) machine.links[link].runs = usual_runs();
   // Without readings, two that NVLinks join are taken to be on switches.
   if (gpu.nvlinks.empty() || has_switch(gpu)) {
-    ends.out = add_link(machine, name("nvlink", "out"), nvlink, issue_seconds);
-    ends.in = add_link(machine, name("nvlink", "in"), nvlink, 0);
+    ends.out = wire(machine, name("nvlink", "out"), nvlink, issue_seconds);
+    ends.in = wire(machine, name("nvlink", "in"), nvlink, 0);
   }
   return ends;
 }
@@ -66,7 +66,7 @@ class Wiring {
   Wiring(Machine& machine, std::span<const GpuReading> gpus) : machine_(machine), gpus_(gpus) {
     for (const Device& device : machine.devices)
       if (device.space != host_space) spaces_.push_back(device.space);
-    memory_ = add_link(machine, "host-memory", host_memory_rate, 0);
+    memory_ = wire(machine, "host-memory", host_memory_rate, 0);
     for (std::size_t i = 0; i < spaces_.size(); ++i) {
       ends_.push_back(add_ends(machine, static_cast<int>(i), gpus[i]));
       machine.routes.push_back({host_space, spaces_[i], {memory_, ends_[i].down}});
@@ -98,8 +98,8 @@ class Wiring {
   int own_link(int from, int to, int nvlinks) {
     const GpuReading& gpu = gpus_[from];
     const double rate = nvlink_bytes_per_second(nvlinks, gpu.nvlink_bytes_per_second);
-    return add_link(machine_, fmt::format("nvlink{}-{}", from, to),
-                    rate_or(rate, usual_nvlink_rate(gpu.major)), issue_seconds);
+    return wire(machine_, fmt::format("nvlink{}-{}", from, to),
+                rate_or(rate, usual_nvlink_rate(gpu.major)), issue_seconds);
   }
 
   Machine& machine_;
