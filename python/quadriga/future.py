@@ -98,7 +98,7 @@ class Future(Promised):
         error = self.exception(timeout)
         if error is not None:
             raise error
-        return self._result.value
+        return self._result.for_program()
 
     def cancel(self) -> bool:
         """Cancel the task if its Python body hasn't started, and the tasks that depend on it.

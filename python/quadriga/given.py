@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -12,16 +13,43 @@ import numpy as np
 from . import _core
 from .codelets import Codelet
 from .errors import InvalidArgument, InvalidType
-from .parameters import DEEPEST, held_by, rebuilt
+from .parameters import DEEPEST, frozen_value, held_by, own_copy, rebuilt
+
+_taking = threading.Lock()
+_NOT_YET = object()
 
 
 class Result:
-    """What a body returned, kept while a future or a later task can read it."""
+    """What a body returned, kept while a future or a later task can read it.
 
-    __slots__ = ("__weakref__", "value")
+    The program may change what it got, so that it and later tasks never have the same array: who
+    comes second gets a copy.
+    """
+
+    __slots__ = ("__weakref__", "_is_given", "_shown", "value")
 
     def __init__(self) -> None:
         self.value: Any = None
+        # Both are guarded by _taking.
+        self._is_given = False
+        self._shown: Any = _NOT_YET  # what the program got
+
+    def for_program(self) -> Any:
+        """The value, once it is there: the same object in each call."""
+        with _taking:
+            if self._shown is _NOT_YET:
+                self._shown = own_copy(self.value) if self._is_given else self.value
+            return self._shown
+
+    def for_task(self) -> Result:
+        """What a later task is submitted with."""
+        with _taking:
+            if self._shown is not self.value:
+                self._is_given = True
+                return self
+            copy = Result()
+            copy.value = frozen_value(self.value)
+            return copy
 
 
 class Producer(Protocol):
@@ -109,7 +137,7 @@ class Given:
             raise InvalidArgument("Futures of two engines were given to one task")
         self._core = future._tasks.core
         self._producers.append(future._record)
-        return future._result
+        return future._result.for_task()
 
     def _taken(self, value: Any, depth: int = 0) -> Any:
         if isinstance(value, Promised):

@@ -56,7 +56,7 @@ def frozen(parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters; what the program could still write is replaced by read-only copies."""
     for name, value in parameters.items():
         if type(value) not in _CONSTANT:
-            parameters[name] = _frozen(value, 0)
+            parameters[name] = frozen_value(value)
     return parameters
 
 
@@ -91,7 +91,8 @@ def held_by(value: Any) -> Any:
     return None
 
 
-def _frozen(value: Any, depth: int) -> Any:
+def frozen_value(value: Any, depth: int = 0) -> Any:
+    """A value, or a read-only copy if the program could still write it."""
     kind = type(value)
     if kind in _CONSTANT:
         return value
@@ -103,7 +104,7 @@ def _frozen(value: Any, depth: int) -> Any:
         return bytes(value)
     if kind is memoryview:
         return _memory_of(value)
-    return rebuilt(value, depth, _frozen)
+    return rebuilt(value, depth, frozen_value)
 
 
 def copy_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -142,3 +143,13 @@ def is_writeable(array: np.ndarray[Any, Any]) -> bool:
         return not (lent.readonly and memoryview(lent.obj).readonly)
     except (TypeError, ValueError):  # it lends its memory by other means
         return True
+
+
+def own_copy(value: Any, depth: int = 0) -> Any:
+    """A value with copies of its arrays, lists and dictionaries, which may be written."""
+    if isinstance(value, np.ndarray):
+        return value.copy(order="K")
+    copy = rebuilt(value, depth, own_copy)
+    if copy is not value and isinstance(copy, FrozenList):
+        return list(copy)
+    return dict(copy) if copy is not value and isinstance(copy, FrozenDict) else copy

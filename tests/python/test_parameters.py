@@ -199,3 +199,35 @@ def test_parameters_of_fine_tasks():
         engine.submit(divided, engine.data(y).update())
         engine.wait()
     assert y.tolist() == [2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("asked", ["before", "after"])
+def test_a_program_that_changes_a_result_changes_it_for_no_task(devices, asked):
+    opened = threading.Event()
+    make = quadriga.codelet(access=[], host_only=False)(lambda: [np.ones(3), {"a": 1}])
+    closed = quadriga.codelet(access=["update"], host_only=False)(
+        lambda x: opened.wait(20) and None
+    )
+    add = quadriga.codelet(access=["update"], host_only=False)(
+        lambda x, by: np.add(x, by[0] * by[1]["a"], out=x)
+    )
+    x = np.zeros(3)
+    with quadriga.Engine(devices) as engine:
+        data = engine.data(x)
+        future = engine.submit(make)
+        engine.wait()
+        engine.submit(closed, data.update())
+        if asked == "before":
+            future.result()
+        engine.submit(add, data.update(), by=future)
+        found = future.result()
+        assert future.result() is found
+        found[0] *= 100
+        found[1]["a"] = 100
+        opened.set()
+        engine.wait()
+        assert found[0].tolist() == [100, 100, 100]
+        engine.submit(add, data.update(), by=future)
+        engine.wait()
+    assert x.tolist() == ([2, 2, 2] if asked == "after" else [10001, 10001, 10001])
