@@ -84,6 +84,8 @@ class SolverContent {
  private:
   void place(const CsrView& a, const SolverOptions& options);
   void plan_parts(const RowReader& a);
+  /// By the engine's threads of the host.
+  RunAll on_host() const;
   PartRows rows_of(std::size_t part) const;
   void store(const RowReader& a, const SolverOptions& options);
   void store_heads();

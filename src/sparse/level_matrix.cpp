@@ -35,10 +35,11 @@ LevelMatrix::LevelMatrix(Engine& engine, const CsrView& a, const Cuts& cuts, con
     const PartRows rows{cuts.rows[part], cuts.rows[part + 1], &halos[part], send_rows[part],
                         own(part)};
     PartShape& shape = plans_[part].shape;
-    shape = shape_of(a, rows, storage);
+    Pieces pieces;
+    shape = shape_of(a, rows, storage, pieces);
     tiles_[part] =
         std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));
-    pack(a, rows, shape, options, tiles_[part].get());
+    pack(a, rows, shape, options, pieces, tiles_[part].get());
   });
   for (std::size_t part = 0; part < count; ++part) {
     const std::int64_t bytes = plans_[part].shape.bytes;
