@@ -151,19 +151,13 @@ void SolverContent::place(const CsrView& a, const SolverOptions& options) {
   report_.first_rows.push_back(a.rows);
 }
 
-RunAll SolverContent::on_host() const {
-  return [this](std::size_t count, const std::function<void(std::size_t)>& work) {
-    run_on_host(engine_, count, work);
-  };
-}
-
 /// What each part needs of others, and who sends it.
 void SolverContent::plan_parts(const RowReader& reader) {
   const std::vector<std::int64_t>& first = report_.first_rows;
   const std::size_t count = report_.devices.size();
   halos_.resize(count);
   reader.each(first, [&](std::size_t part, const CsrView& a) {
-    halos_[part] = find_halo(a, first[part], first[part + 1], units_, on_host());
+    halos_[part] = find_halo(a, first[part], first[part + 1], units_, on_host(engine_));
   });
   transfers_ = plan_exchange(halos_, first);
   plans_.resize(count);
@@ -187,7 +181,7 @@ void SolverContent::store(const RowReader& reader, const SolverOptions& options)
   tiles_.resize(parts());
   reader.each(report_.first_rows, [&](std::size_t part, const CsrView& a) {
     PartShape& shape = plans_[part].shape;
-    Pieces pieces{on_host()};
+    Pieces pieces{on_host(engine_)};
     shape = shape_of(a, rows_of(part), storage_, pieces);
     tiles_[part] = memory_.allocate(shape.bytes);
     SolverOptions stored = options;
@@ -234,8 +228,8 @@ void SolverContent::update(const RowReader& reader, const void* diagonal) {
   reader.each(report_.first_rows, [&](std::size_t part, const CsrView& a) {
     const PartShape& shape = plans_[part].shape;
     const auto [first, last] = std::pair(first_row(part), first_row(part + 1));
-    const Halo halo = find_halo(a, first, last, units_, on_host());
-    Pieces pieces{on_host()};
+    const Halo halo = find_halo(a, first, last, units_, on_host(engine_));
+    Pieces pieces{on_host(engine_)};
     const PartShape found = shape_of(a, rows_of(part), storage_, pieces);
     require(halo.columns == halos_[part].columns && found.elements == shape.elements &&
                 found.narrow == shape.narrow,

@@ -2,12 +2,16 @@
 // tests/unit/sparse/pieces_test.cpp: parts that several threads pack are those of one.
 #include <gtest/gtest.h>
 
+#include <quadriga/error.h>
+
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <thread>
 #include <vector>
 
-#include "sparse/formats.h"
+#include "base/config.h"
+#include "sparse/content.h"
 #include "sparse/pack.h"
 #include "sparse/partition.h"
 #include "unit/sparse/matrices.h"
@@ -77,6 +81,26 @@ TEST(Pieces, MakeThePartOfOneThread) {
       expect_the_part_of_one_thread(nodes, {Format::blocks, 3, 768, height, 3, may_narrow});
     }
   expect_the_part_of_one_thread(grid, {Format::csr, 1, 256, 32, 1, true});
+}
+
+TEST(Pieces, AreForSeveralThreadsWhereNoCoreComputes) {
+  if (computing_cores() < 2) GTEST_SKIP() << "one core";
+  Engine engine({"emulated:1"});
+  std::atomic<int> came{0};
+  run_on_host(engine, 2, [&](std::size_t) {
+    ++came;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (came < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(came, 2) << "one after the other";
+  });
+  std::atomic<int> ran{0};
+  EXPECT_THROW(run_on_host(engine, 1000,
+                           [&](std::size_t i) {
+                             ++ran;
+                             if (i == 3) throw Error(Errc::io, "no such file");
+                           }),
+               Error);
+  EXPECT_GE(ran, 4);
 }
 
 TEST(Pieces, AreWholeBlocksOfAllRows) {
