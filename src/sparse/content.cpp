@@ -181,7 +181,7 @@ void SolverContent::store(const RowReader& reader, const SolverOptions& options)
   tiles_.resize(parts());
   reader.each(report_.first_rows, [&](std::size_t part, const CsrView& a) {
     PartShape& shape = plans_[part].shape;
-    Pieces pieces{on_host(engine_)};
+    RowPieces pieces{on_host(engine_)};
     shape = shape_of(a, rows_of(part), storage_, pieces);
     tiles_[part] = memory_.allocate(shape.bytes);
     SolverOptions stored = options;
@@ -229,7 +229,7 @@ void SolverContent::update(const RowReader& reader, const void* diagonal) {
     const PartShape& shape = plans_[part].shape;
     const auto [first, last] = std::pair(first_row(part), first_row(part + 1));
     const Halo halo = find_halo(a, first, last, units_, on_host(engine_));
-    Pieces pieces{on_host(engine_)};
+    RowPieces pieces{on_host(engine_)};
     const PartShape found = shape_of(a, rows_of(part), storage_, pieces);
     require(halo.columns == halos_[part].columns && found.elements == shape.elements &&
                 found.narrow == shape.narrow,

@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "sparse/partition.h"
-#include "sparse/pieces.h"
+#include "sparse/row_pieces.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -70,9 +70,9 @@ Halo halo_of(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& 
   // Not bits, which several pieces would share.
   std::vector<char> borders(static_cast<std::size_t>(blocks));
   const Indices offsets(a.offsets, a.index_bytes);
-  Pieces pieces{run};
+  RowPieces pieces{run};
   pieces.cut(rows, units.block_rows, offsets[rows.last] - offsets[rows.first]);
-  pieces.each([&](const Piece& piece, std::size_t) {
+  pieces.each([&](const RowPiece& piece, std::size_t) {
     mark_columns<Index>(a, piece.rows, own, marks, [&](std::int64_t row) {
       borders[static_cast<std::size_t>((row - rows.first) / units.block_rows)] = 1;
     });

@@ -35,7 +35,7 @@ LevelMatrix::LevelMatrix(Engine& engine, const CsrView& a, const Cuts& cuts, con
     const PartRows rows{cuts.rows[part], cuts.rows[part + 1], &halos[part], send_rows[part],
                         own(part)};
     PartShape& shape = plans_[part].shape;
-    Pieces pieces{on_host(engine)};
+    RowPieces pieces{on_host(engine)};
     shape = shape_of(a, rows, storage, pieces);
     tiles_[part] =
         std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));

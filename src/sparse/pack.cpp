@@ -48,7 +48,7 @@ void find_lengths(const CsrView& a, std::int64_t first, int dense_rows,
 /// places of all slices of a piece. A row is one of dense blocks, if the format has those.
 template <class Visit>
 void visit_slices(const CsrView& a, const PartRows& rows, const PartShape& shape,
-                  const Piece& piece, Visit visit) {
+                  const RowPiece& piece, Visit visit) {
   const std::int64_t height = shape.slice_rows;
   std::int64_t slice = piece.slice;
   std::vector<std::int64_t> lengths;
@@ -70,17 +70,17 @@ void visit_slices(const CsrView& a, const PartRows& rows, const PartShape& shape
 }
 
 /// Slices and elements of the part, and those before each piece.
-void size_slices(const CsrView& a, const PartRows& rows, PartShape& shape, Pieces& pieces) {
+void size_slices(const CsrView& a, const PartRows& rows, PartShape& shape, RowPieces& pieces) {
   const std::int64_t values = std::int64_t{shape.dense_rows} * shape.dense_rows;
-  pieces.each([&](Piece& piece, std::size_t) {
-    Piece own{piece.rows};
+  pieces.each([&](RowPiece& piece, std::size_t) {
+    RowPiece own{piece.rows};
     visit_slices(a, rows, shape, own,
                  [&](std::int64_t slice, std::int64_t, std::int64_t length, bool is_longest) {
                    piece.slice = slice + 1;
                    if (is_longest) piece.elements += length * shape.slice_rows * values;
                  });
   });
-  for (Piece& each : pieces.all) {
+  for (RowPiece& each : pieces.all) {
     each.slice = std::exchange(shape.slices, shape.slices + each.slice);
     each.elements = std::exchange(shape.elements, shape.elements + each.elements);
   }
@@ -112,12 +112,13 @@ class Nearness {
   bool is_near_ = true;
 };
 
-bool fits_narrow(const CsrView& a, const PartRows& rows, const PartShape& shape, Pieces& pieces) {
+bool fits_narrow(const CsrView& a, const PartRows& rows, const PartShape& shape,
+                 RowPieces& pieces) {
   const Indices offsets(a.offsets, a.index_bytes);
   const Indices columns(a.columns, a.index_bytes);
   const LocalColumns local(rows.own.first, rows.own.last, a.cols, rows.halo->columns);
   std::atomic<bool> are_near{true};
-  pieces.each([&](const Piece& piece, std::size_t) {
+  pieces.each([&](const RowPiece& piece, std::size_t) {
     Nearness nearness;
     visit_slices(a, rows, shape, piece,
                  [&](std::int64_t, std::int64_t row, std::int64_t length, bool is_longest) {
@@ -135,7 +136,7 @@ class Packer {
  public:
   /// `end`: elements of the part that are stored before the next piece's.
   Packer(const CsrView& a, const PartRows& rows, const PartShape& shape, const LocalColumns& local,
-         const Piece& piece, std::int64_t end, std::byte* tile)
+         const RowPiece& piece, std::int64_t end, std::byte* tile)
       : a_(a),
         rows_(rows),
         shape_(shape),
@@ -319,7 +320,7 @@ class Packer {
   const PartRows& rows_;
   const PartShape& shape_;
   const LocalColumns& local_;
-  const Piece& piece_;
+  const RowPiece& piece_;
   std::int64_t end_;
   std::byte* tile_;
   const Index* offsets_;
@@ -331,9 +332,9 @@ class Packer {
 
 template <class T, class Index>
 void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
-             const SolverOptions& options, Pieces& pieces, std::byte* tile) {
+             const SolverOptions& options, RowPieces& pieces, std::byte* tile) {
   const LocalColumns local(rows.own.first, rows.own.last, a.cols, rows.halo->columns);
-  pieces.each([&](const Piece& piece, std::size_t i) {
+  pieces.each([&](const RowPiece& piece, std::size_t i) {
     const std::int64_t end =
         i + 1 < pieces.all.size() ? pieces.all[i + 1].elements : shape.elements;
     Packer<T, Index> packer(a, rows, shape, local, piece, end, tile);
@@ -349,7 +350,7 @@ void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
 
 template <class T>
 void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
-             const SolverOptions& options, Pieces& pieces, std::byte* tile) {
+             const SolverOptions& options, RowPieces& pieces, std::byte* tile) {
   if (a.index_bytes == 4)
     pack_as<T, std::int32_t>(a, rows, shape, options, pieces, tile);
   else
@@ -358,7 +359,8 @@ void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
 
 }  // namespace
 
-PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storage, Pieces& pieces) {
+PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storage,
+                   RowPieces& pieces) {
   PartShape shape;
   shape.format = storage.format;
   shape.dense_rows = storage.dense_rows;
@@ -391,7 +393,7 @@ PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storag
 }
 
 void pack(const CsrView& a, const PartRows& rows, const PartShape& shape,
-          const SolverOptions& options, Pieces& pieces, std::byte* tile) {
+          const SolverOptions& options, RowPieces& pieces, std::byte* tile) {
   with_number_type(a.dtype, [&]<class T>() { pack_as<T>(a, rows, shape, options, pieces, tile); });
 }
 

@@ -136,7 +136,7 @@ TEST(DenseBlocks, HaveTheSameBitsInSlicesOfAnyHeight) {
   std::vector<double> first;
   for (const std::int64_t height : {1, 8, 32}) {
     const PartRows rows{0, a.rows, &halo, {}, {0, a.rows}};
-    Pieces pieces;
+    RowPieces pieces;
     const PartShape shape = shape_of(a.view(), rows, {Format::blocks, 3, 192, height, 0}, pieces);
     EXPECT_EQ(shape.slice_rows, height);
     EXPECT_GE(shape.elements, static_cast<std::int64_t>(a.columns.size()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/unit/sparse/pieces_test.cpp: parts that several threads pack are those of one.
+// tests/unit/sparse/row_pieces_test.cpp: parts that several threads pack are those of one.
 #include <gtest/gtest.h>
 
 #include <quadriga/error.h>
@@ -44,7 +44,7 @@ Packed packed(const OwnedCsr<T, std::int64_t>& a, IndexRange rows, const Storage
   made.halo = find_halo(a.view(), rows, rows, {storage.block_rows, storage.dense_rows}, run);
   const std::vector<std::int64_t> sends{rows.first, rows.last - 1};
   const PartRows part{rows.first, rows.last, &made.halo, sends, rows};
-  Pieces pieces{run};
+  RowPieces pieces{run};
   const PartShape shape = shape_of(a.view(), part, storage, pieces);
   made.pieces = pieces.all.size();
   made.narrow = shape.narrow;
@@ -71,7 +71,7 @@ void expect_the_part_of_one_thread(const OwnedCsr<T, std::int64_t>& a, const Sto
   }
 }
 
-TEST(Pieces, MakeThePartOfOneThread) {
+TEST(RowPieces, MakeThePartOfOneThread) {
   const auto grid = grid_matrix<double>({35, 33, 31});
   const auto nodes = grid_matrix<std::complex<float>>({36, 31, 30, 27});
   for (const bool may_narrow : {false, true})
@@ -83,7 +83,7 @@ TEST(Pieces, MakeThePartOfOneThread) {
   expect_the_part_of_one_thread(grid, {Format::csr, 1, 256, 32, 1, true});
 }
 
-TEST(Pieces, AreForSeveralThreadsWhereNoCoreComputes) {
+TEST(RowPieces, AreForSeveralThreadsWhereNoCoreComputes) {
   if (computing_cores() < 2) GTEST_SKIP() << "one core";
   Engine engine({"emulated:1"});
   std::atomic<int> came{0};
@@ -103,12 +103,12 @@ TEST(Pieces, AreForSeveralThreadsWhereNoCoreComputes) {
   EXPECT_GE(ran, 4);
 }
 
-TEST(Pieces, AreWholeBlocksOfAllRows) {
+TEST(RowPieces, AreWholeBlocksOfAllRows) {
   for (const std::int64_t rows : {1, 511, 512, 513, 100'000}) {
-    Pieces pieces{run_at_once};
+    RowPieces pieces{run_at_once};
     pieces.cut({7, 7 + rows}, 512, rows * 100);
     std::int64_t next = 7;
-    for (const Piece& each : pieces.all) {
+    for (const RowPiece& each : pieces.all) {
       EXPECT_EQ(each.rows.first, next);
       EXPECT_EQ((each.rows.first - 7) % 512, 0);
       EXPECT_GT(each.rows.last, each.rows.first);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/sparse/pieces.h: the rows of a part are worked on in pieces, at once where threads are free.
+// src/sparse/row_pieces.h: the rows of a part are worked on in pieces, at once where threads are free.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@
 namespace quadriga::sparse {
 
 /// Whole blocks of rows, and where they are stored.
-struct Piece {
+struct RowPiece {
   IndexRange rows;
   std::int64_t slice = 0;     ///< Its first one, of the part.
   std::int64_t elements = 0;  ///< Of the part that are stored before its own.
 };
 
-struct Pieces {
+struct RowPieces {
   RunAll run = {};  ///< Null: all is one piece.
-  std::vector<Piece> all = {};
+  std::vector<RowPiece> all = {};
 
   /// Cuts rows with so many elements.
   void cut(IndexRange rows, std::int64_t block_rows, std::int64_t elements) {
