@@ -121,7 +121,7 @@ void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& w
 }
 
 /// Whether tasks of the host have more than a stream for what devices need of it.
-bool has_cores(const Machine& machine) {
+bool computes_on_cores(const Machine& machine) {
   return std::ranges::any_of(machine.devices, [](const Device& each) {
     return each.kind == DeviceKind::cpu && each.cores > 0;
   });
@@ -162,7 +162,7 @@ Places choose_places(Engine& engine, int wanted, double bytes, bool may_leave_ou
 }
 
 void run_on_host(Engine& engine, std::size_t count, const std::function<void(std::size_t)>& work) {
-  if (!has_cores(engine.machine()) && !engine.options().virtual_clock)
+  if (!computes_on_cores(engine.machine()) && !engine.options().virtual_clock)
     return run_on_threads(count, work);
   struct Params {
     std::size_t index;

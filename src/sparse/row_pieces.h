@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/sparse/row_pieces.h: the rows of a part are worked on in pieces, at once where threads are free.
+// src/sparse/row_pieces.h: the rows of a part are worked on in pieces, at once where threads are
+// free.
 #pragma once
 
 #include <algorithm>
