@@ -54,8 +54,8 @@ const Device* fastest(const Machine& machine) {
 double seconds_of_link(const Machine& machine, const Device& device, const MethodShape& shape,
                        CgMethod method) {
   constexpr double classic_vectors = 5;  // p, q, r, x and M's diagonal
-  const double vectors = classic_vectors + static_cast<double>(carried_vectors(method));
-  const double bytes = shape.matrix_bytes + vectors * vector_bytes(shape);
+  const double count = classic_vectors + static_cast<double>(carried_vectors(method));
+  const double bytes = shape.matrix_bytes + count * vector_bytes(shape);
   const double over = bytes - static_cast<double>(device.memory_bytes);
   if (device.memory_bytes <= 0 || over <= 0 || !machine.route(host_space, device.space)) return 0;
   return machine.copy_seconds(host_space, device.space, over);
