@@ -156,8 +156,8 @@ void SolverContent::plan_parts(const RowReader& reader) {
   const std::vector<std::int64_t>& first = report_.first_rows;
   const std::size_t count = report_.devices.size();
   halos_.resize(count);
-  reader.each(engine_, first, [&](std::size_t part, const CsrView& a) {
-    halos_[part] = find_halo(a, first[part], first[part + 1], units_);
+  reader.each(first, [&](std::size_t part, const CsrView& a) {
+    halos_[part] = find_halo(a, first[part], first[part + 1], units_, on_host(engine_));
   });
   transfers_ = plan_exchange(halos_, first);
   plans_.resize(count);
@@ -179,13 +179,14 @@ PartRows SolverContent::rows_of(std::size_t part) const {
 
 void SolverContent::store(const RowReader& reader, const SolverOptions& options) {
   tiles_.resize(parts());
-  reader.each(engine_, report_.first_rows, [&](std::size_t part, const CsrView& a) {
+  reader.each(report_.first_rows, [&](std::size_t part, const CsrView& a) {
     PartShape& shape = plans_[part].shape;
-    shape = shape_of(a, rows_of(part), storage_);
+    RowPieces pieces{on_host(engine_)};
+    shape = shape_of(a, rows_of(part), storage_, pieces);
     tiles_[part] = memory_.allocate(shape.bytes);
     SolverOptions stored = options;
     stored.precondition = scaling_;
-    pack(a, rows_of(part), shape, stored, tiles_[part].get());
+    pack(a, rows_of(part), shape, stored, pieces, tiles_[part].get());
   });
   for (std::size_t part = 0; part < parts(); ++part) {
     const PartShape& shape = plans_[part].shape;
@@ -224,16 +225,17 @@ void SolverContent::update(const RowReader& reader, const void* diagonal) {
       reader.is_whole() || precondition_ != Precondition::aggregation,
       "update(): aggregation needs the whole matrix in memory, and this one is a source of rows");
   std::vector<StoredTile> made(parts());
-  reader.each(engine_, report_.first_rows, [&](std::size_t part, const CsrView& a) {
+  reader.each(report_.first_rows, [&](std::size_t part, const CsrView& a) {
     const PartShape& shape = plans_[part].shape;
     const auto [first, last] = std::pair(first_row(part), first_row(part + 1));
-    const Halo halo = find_halo(a, first, last, units_);
-    const PartShape found = shape_of(a, rows_of(part), storage_);
+    const Halo halo = find_halo(a, first, last, units_, on_host(engine_));
+    RowPieces pieces{on_host(engine_)};
+    const PartShape found = shape_of(a, rows_of(part), storage_, pieces);
     require(halo.columns == halos_[part].columns && found.elements == shape.elements &&
                 found.narrow == shape.narrow,
             "update(): A has elements in other places than before; make a new solver");
     made[part] = memory_.allocate(shape.bytes);
-    pack(a, rows_of(part), shape, options, made[part].get());
+    pack(a, rows_of(part), shape, options, pieces, made[part].get());
     require(same_pattern(shape, made[part].get(), tiles_[part].get()),
             "update(): A has elements in other places than before; make a new solver");
   });

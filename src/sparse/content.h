@@ -124,9 +124,12 @@ class SolverContent {
   mutable std::unique_ptr<PartData> idle_;  ///< Of the last call that ended well.
 };
 
-/// Runs `work(index)` for all indices as tasks of the engine on host threads.
+/// Runs `work(index)` for all indices as tasks of the engine on host threads; where no cores are to
+/// compute, on threads of its own, as many as cores are there.
 /// Errors: the first that `work` threw.
 void run_on_host(Engine& engine, std::size_t count, const std::function<void(std::size_t)>& work);
+/// The same, of the engine.
+RunAll on_host(Engine& engine);
 
 /// Devices that compute, with their shares; one no_device a core where all is on the host.
 struct Places {

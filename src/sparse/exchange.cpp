@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <numeric>
 
 #include "sparse/partition.h"
+#include "sparse/row_pieces.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -35,13 +37,12 @@ std::vector<std::int64_t> columns_outside(std::int64_t first, std::int64_t last,
   return columns;
 }
 
-template <class Index>
-Halo halo_of(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& units) {
+/// Marks the columns of some rows that aren't the part's own, and calls `see` for these rows.
+template <class Index, class See>
+void mark_columns(const CsrView& a, IndexRange rows, IndexRange own,
+                  std::vector<std::uint64_t>& marks, See see) {
   const auto* const offsets = static_cast<const Index*>(a.offsets);
   const auto* const columns = static_cast<const Index*>(a.columns);
-  std::vector<std::uint64_t> marks(static_cast<std::size_t>((a.cols + 63) / 64));
-  Halo halo;
-  halo.border.resize(static_cast<std::size_t>(blocks_of(rows.last - rows.first, units.block_rows)));
   for (std::int64_t row = rows.first; row < rows.last; ++row) {
     bool is_border = false;
     for (std::int64_t at = offsets[row]; at < offsets[row + 1]; ++at) {
@@ -51,12 +52,33 @@ Halo halo_of(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& 
         fail(Errc::invalid_argument,
              fmt::format("row {} has an element in column {}; expected 0 to {}", row, column,
                          a.cols - 1));
-      marks[static_cast<std::size_t>(column / 64)] |= std::uint64_t{1} << (column % 64);
+      std::atomic_ref word(marks[static_cast<std::size_t>(column / 64)]);
+      const std::uint64_t bit = std::uint64_t{1} << (column % 64);
+      if ((word.load(std::memory_order_relaxed) & bit) == 0)
+        word.fetch_or(bit, std::memory_order_relaxed);
       is_border = true;
     }
-    if (is_border)
-      halo.border[static_cast<std::size_t>((row - rows.first) / units.block_rows)] = true;
+    if (is_border) see(row);
   }
+}
+
+template <class Index>
+Halo halo_of(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& units,
+             const RunAll& run) {
+  std::vector<std::uint64_t> marks(static_cast<std::size_t>((a.cols + 63) / 64));
+  const std::int64_t blocks = blocks_of(rows.last - rows.first, units.block_rows);
+  // Not bits, which several pieces would share.
+  std::vector<char> borders(static_cast<std::size_t>(blocks));
+  const Indices offsets(a.offsets, a.index_bytes);
+  RowPieces pieces{run};
+  pieces.cut(rows, units.block_rows, offsets[rows.last] - offsets[rows.first]);
+  pieces.each([&](const RowPiece& piece, std::size_t) {
+    mark_columns<Index>(a, piece.rows, own, marks, [&](std::int64_t row) {
+      borders[static_cast<std::size_t>((row - rows.first) / units.block_rows)] = 1;
+    });
+  });
+  Halo halo;
+  halo.border.assign(borders.begin(), borders.end());
   halo.columns = units.whole ? columns_outside(own.first, own.last, a.cols)
                              : marked_columns(marks, units.dense_rows);
   return halo;
@@ -64,13 +86,15 @@ Halo halo_of(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& 
 
 }  // namespace
 
-Halo find_halo(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& units) {
-  return a.index_bytes == 4 ? halo_of<std::int32_t>(a, rows, own, units)
-                            : halo_of<std::int64_t>(a, rows, own, units);
+Halo find_halo(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& units,
+               const RunAll& run) {
+  return a.index_bytes == 4 ? halo_of<std::int32_t>(a, rows, own, units, run)
+                            : halo_of<std::int64_t>(a, rows, own, units, run);
 }
 
-Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, const RowUnits& units) {
-  return find_halo(a, {first, last}, {first, last}, units);
+Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, const RowUnits& units,
+               const RunAll& run) {
+  return find_halo(a, {first, last}, {first, last}, units, run);
 }
 
 std::vector<HaloTransfer> plan_exchange(std::span<const Halo> halos,

@@ -9,8 +9,10 @@
 
 #include <quadriga/sparse.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -35,11 +37,25 @@ struct IndexRange {
   std::int64_t last = 0;
 };
 
+/// Calls work(i) for all i below a count, at once where threads are free.
+/// Errors: one that `work` threw.
+using RunAll = std::function<void(std::size_t, const std::function<void(std::size_t)>&)>;
+
+/// How many pieces so many blocks of rows with so many elements are worked on in: a piece's work is
+/// long beside handing it to a thread.
+constexpr std::int64_t pieces_of(std::int64_t blocks, std::int64_t elements) noexcept {
+  constexpr std::int64_t least_elements = std::int64_t{1} << 15;
+  constexpr std::int64_t most = 64;
+  return std::clamp<std::int64_t>(std::min(blocks, elements / least_elements), 1, most);
+}
+
 /// The halo of some rows, in whole dense blocks, beside the columns that the part has; by default
-/// those of its rows' numbers.
+/// those of its rows' numbers. `run` may be null.
 /// Errors: invalid_argument naming an element whose column is out of range.
-Halo find_halo(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& units);
-Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, const RowUnits& units);
+Halo find_halo(const CsrView& a, IndexRange rows, IndexRange own, const RowUnits& units,
+               const RunAll& run = {});
+Halo find_halo(const CsrView& a, std::int64_t first, std::int64_t last, const RowUnits& units,
+               const RunAll& run = {});
 
 /// Elements that go from one part to another: a range of the receiver's halo.
 struct HaloTransfer {

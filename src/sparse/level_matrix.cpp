@@ -17,9 +17,9 @@ LevelMatrix::LevelMatrix(Engine& engine, const CsrView& a, const Cuts& cuts, con
   const auto own = [&](std::size_t part) {
     return IndexRange{cuts.columns[part], cuts.columns[part + 1]};
   };
-  run_on_host(engine, count, [&](std::size_t part) {
-    halos[part] = find_halo(a, {cuts.rows[part], cuts.rows[part + 1]}, own(part), units);
-  });
+  for (std::size_t part = 0; part < count; ++part)
+    halos[part] =
+        find_halo(a, {cuts.rows[part], cuts.rows[part + 1]}, own(part), units, on_host(engine));
   transfers_ = plan_exchange(halos, cuts.columns);
   plans_.resize(count);
   for (const HaloTransfer& each : transfers_) {
@@ -31,15 +31,16 @@ LevelMatrix::LevelMatrix(Engine& engine, const CsrView& a, const Cuts& cuts, con
     plans_[to].arrivals.push_back(each);
   }
   tiles_.resize(count);
-  run_on_host(engine, count, [&](std::size_t part) {
+  for (std::size_t part = 0; part < count; ++part) {
     const PartRows rows{cuts.rows[part], cuts.rows[part + 1], &halos[part], send_rows[part],
                         own(part)};
     PartShape& shape = plans_[part].shape;
-    shape = shape_of(a, rows, storage);
+    RowPieces pieces{on_host(engine)};
+    shape = shape_of(a, rows, storage, pieces);
     tiles_[part] =
         std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(shape.bytes));
-    pack(a, rows, shape, options, tiles_[part].get());
-  });
+    pack(a, rows, shape, options, pieces, tiles_[part].get());
+  }
   for (std::size_t part = 0; part < count; ++part) {
     const std::int64_t bytes = plans_[part].shape.bytes;
     data_.push_back(EngineAccess::add(

@@ -30,7 +30,7 @@ double vector_bytes(const MethodShape& shape) noexcept {
 }
 
 /// Of an iteration: what differs less isn't told apart by a model of bytes and launches.
-constexpr double least_gain = 0.03;
+constexpr double least_share_saved = 0.03;
 
 /// The accelerator whose memory is fastest, if the table tells of all of them; else null.
 const Device* fastest(const Machine& machine) {
@@ -54,8 +54,8 @@ const Device* fastest(const Machine& machine) {
 double seconds_of_link(const Machine& machine, const Device& device, const MethodShape& shape,
                        CgMethod method) {
   constexpr double classic_vectors = 5;  // p, q, r, x and M's diagonal
-  const double vectors = classic_vectors + static_cast<double>(carried_vectors(method));
-  const double bytes = shape.matrix_bytes + vectors * vector_bytes(shape);
+  const double count = classic_vectors + static_cast<double>(carried_vectors(method));
+  const double bytes = shape.matrix_bytes + count * vector_bytes(shape);
   const double over = bytes - static_cast<double>(device.memory_bytes);
   if (device.memory_bytes <= 0 || over <= 0 || !machine.route(host_space, device.space)) return 0;
   return machine.copy_seconds(host_space, device.space, over);
@@ -87,7 +87,7 @@ MethodChoice choose_method(const Machine& machine, const MethodShape& shape, CgM
   if (!device) return {CgMethod::classic, "the machine's description has no rates of devices"};
   const double classic = seconds_of(machine, *device, shape, CgMethod::classic);
   MethodChoice chosen{CgMethod::classic, {}};
-  double least = (1 - least_gain) * classic;
+  double least = (1 - least_share_saved) * classic;
   constexpr double micro = 1e6;
   chosen.reason =
       fmt::format("us an iteration of one {}: classic {:.3g}", device->name, micro * classic);

@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/number_type.h"
@@ -43,14 +45,16 @@ void find_lengths(const CsrView& a, std::int64_t first, int dense_rows,
 }
 
 /// Calls `visit(slice, row of the part or -1, its length, whether it is the longest)` for all
-/// places of all slices. A row is one of dense blocks, if the format has those.
+/// places of all slices of a piece. A row is one of dense blocks, if the format has those.
 template <class Visit>
-void visit_slices(const CsrView& a, const PartRows& rows, const PartShape& shape, Visit visit) {
+void visit_slices(const CsrView& a, const PartRows& rows, const PartShape& shape,
+                  const RowPiece& piece, Visit visit) {
   const std::int64_t height = shape.slice_rows;
-  std::int64_t slice = 0;
+  std::int64_t slice = piece.slice;
   std::vector<std::int64_t> lengths;
-  for (std::int64_t block = rows.first; block < rows.last; block += shape.block_rows) {
-    const std::int64_t count = std::min(shape.block_rows, rows.last - block) / shape.dense_rows;
+  for (std::int64_t block = piece.rows.first; block < piece.rows.last; block += shape.block_rows) {
+    const std::int64_t count =
+        std::min(shape.block_rows, piece.rows.last - block) / shape.dense_rows;
     const std::int64_t before = (block - rows.first) / shape.dense_rows;
     lengths.resize(static_cast<std::size_t>(count));
     find_lengths(a, block, shape.dense_rows, lengths);
@@ -65,13 +69,21 @@ void visit_slices(const CsrView& a, const PartRows& rows, const PartShape& shape
   }
 }
 
-void size_slices(const CsrView& a, const PartRows& rows, PartShape& shape) {
+/// Slices and elements of the part, and those before each piece.
+void size_slices(const CsrView& a, const PartRows& rows, PartShape& shape, RowPieces& pieces) {
   const std::int64_t values = std::int64_t{shape.dense_rows} * shape.dense_rows;
-  visit_slices(a, rows, shape,
-               [&](std::int64_t slice, std::int64_t, std::int64_t length, bool is_longest) {
-                 shape.slices = slice + 1;
-                 if (is_longest) shape.elements += length * shape.slice_rows * values;
-               });
+  pieces.each([&](RowPiece& piece, std::size_t) {
+    RowPiece own{piece.rows};
+    visit_slices(a, rows, shape, own,
+                 [&](std::int64_t slice, std::int64_t, std::int64_t length, bool is_longest) {
+                   piece.slice = slice + 1;
+                   if (is_longest) piece.elements += length * shape.slice_rows * values;
+                 });
+  });
+  for (RowPiece& each : pieces.all) {
+    each.slice = std::exchange(shape.slices, shape.slices + each.slice);
+    each.elements = std::exchange(shape.elements, shape.elements + each.elements);
+  }
 }
 
 /// Whether the columns of the elements at one place of a slice's rows are so near each other that
@@ -100,41 +112,55 @@ class Nearness {
   bool is_near_ = true;
 };
 
-bool fits_narrow(const CsrView& a, const PartRows& rows, const PartShape& shape) {
+bool fits_narrow(const CsrView& a, const PartRows& rows, const PartShape& shape,
+                 RowPieces& pieces) {
   const Indices offsets(a.offsets, a.index_bytes);
   const Indices columns(a.columns, a.index_bytes);
   const LocalColumns local(rows.own.first, rows.own.last, a.cols, rows.halo->columns);
-  Nearness nearness;
-  visit_slices(a, rows, shape,
-               [&](std::int64_t, std::int64_t row, std::int64_t length, bool is_longest) {
-                 if (row >= 0 && nearness.is_near())
-                   nearness.add(columns, offsets[rows.first + row], length, local, is_longest);
-               });
-  return nearness.is_near();
+  std::atomic<bool> are_near{true};
+  pieces.each([&](const RowPiece& piece, std::size_t) {
+    Nearness nearness;
+    visit_slices(a, rows, shape, piece,
+                 [&](std::int64_t, std::int64_t row, std::int64_t length, bool is_longest) {
+                   if (row >= 0 && nearness.is_near())
+                     nearness.add(columns, offsets[rows.first + row], length, local, is_longest);
+                 });
+    if (!nearness.is_near()) are_near = false;
+  });
+  return are_near;
 }
 
+/// Of one piece, but for lists().
 template <class T, class Index>
 class Packer {
  public:
-  Packer(const CsrView& a, const PartRows& rows, const PartShape& shape, std::byte* tile)
+  /// `end`: elements of the part that are stored before the next piece's.
+  Packer(const CsrView& a, const PartRows& rows, const PartShape& shape, const LocalColumns& local,
+         const RowPiece& piece, std::int64_t end, std::byte* tile)
       : a_(a),
         rows_(rows),
         shape_(shape),
+        local_(local),
+        piece_(piece),
+        end_(end),
         tile_(tile),
         offsets_(static_cast<const Index*>(a.offsets)),
         columns_(static_cast<const Index*>(a.columns)),
-        values_(static_cast<const T*>(a.values)),
-        local_(rows.own.first, rows.own.last, a.cols, rows.halo->columns) {}
+        values_(static_cast<const T*>(a.values)) {}
 
   void rows_as_csr() {
     auto* const offsets = at<std::int64_t>(shape_.offsets);
     auto* const columns = at<std::int32_t>(shape_.columns);
     auto* const values = at<T>(shape_.values);
     const std::int64_t begin = offsets_[rows_.first];
-    for (std::int64_t row = rows_.first; row <= rows_.last; ++row)
+    const auto [first, last] = piece_.rows;
+    for (std::int64_t row = first; row < last; ++row)
       offsets[row - rows_.first] = offsets_[row] - begin;
-    for (std::int64_t i = 0; i < shape_.elements; ++i) columns[i] = local_[columns_[begin + i]];
-    std::copy_n(values_ + begin, shape_.elements, values);
+    if (last == rows_.last) offsets[last - rows_.first] = offsets_[last] - begin;
+    for (std::int64_t i = offsets_[first]; i < offsets_[last]; ++i)
+      columns[i - begin] = local_[columns_[i]];
+    std::copy(values_ + offsets_[first], values_ + offsets_[last],
+              values + offsets_[first] - begin);
   }
 
   /// Of elements or of dense blocks.
@@ -143,16 +169,20 @@ class Packer {
     auto* const lengths = at<std::int32_t>(shape_.lengths);
     auto* const order = at<std::int32_t>(shape_.order);
     // Padding is never used, but goes to devices with the rest.
-    const std::size_t column_bytes = shape_.narrow ? sizeof(std::uint16_t) : sizeof(std::int32_t);
-    std::fill_n(tile_ + shape_.columns,
-                static_cast<std::size_t>(stored_columns(shape_)) * column_bytes, std::byte{});
-    std::fill_n(at<T>(shape_.values), shape_.elements, T{});
-    offsets[0] = 0;
-    std::int64_t place = 0;
-    visit_slices(a_, rows_, shape_,
+    const std::int64_t values = std::int64_t{shape_.dense_rows} * shape_.dense_rows;
+    const std::int64_t column_bytes = shape_.narrow ? sizeof(std::uint16_t) : sizeof(std::int32_t);
+    std::fill(tile_ + shape_.columns + piece_.elements / values * column_bytes,
+              tile_ + shape_.columns + end_ / values * column_bytes, std::byte{});
+    std::fill(at<T>(shape_.values) + piece_.elements, at<T>(shape_.values) + end_, T{});
+    std::int64_t next = piece_.elements / values;
+    std::int64_t place = piece_.slice * shape_.slice_rows;
+    std::int64_t last = -1;
+    visit_slices(a_, rows_, shape_, piece_,
                  [&](std::int64_t slice, std::int64_t row, std::int64_t length, bool is_longest) {
-                   if (is_longest && slice > 0 && shape_.narrow) narrow(slice - 1);
-                   if (is_longest) offsets[slice + 1] = offsets[slice] + length * shape_.slice_rows;
+                   if (is_longest && last >= 0 && shape_.narrow) narrow(last);
+                   if (is_longest)
+                     offsets[slice] = std::exchange(next, next + length * shape_.slice_rows);
+                   last = slice;
                    lengths[place] = static_cast<std::int32_t>(length);
                    order[place] = static_cast<std::int32_t>(row);
                    const std::int64_t first = offsets[slice] + place % shape_.slice_rows;
@@ -161,7 +191,8 @@ class Packer {
                      scatter_blocks(row, offsets[slice], place % shape_.slice_rows);
                    ++place;
                  });
-    if (shape_.narrow && shape_.slices > 0) narrow(shape_.slices - 1);
+    if (shape_.narrow && last >= 0) narrow(last);
+    if (piece_.rows.last == rows_.last) offsets[shape_.slices] = next;
   }
 
   void lists() {
@@ -179,7 +210,7 @@ class Packer {
   void diagonal(const SolverOptions& options) {
     auto* const out = at<T>(shape_.inverses);
     const bool is_jacobi = options.precondition == Precondition::jacobi;
-    for (std::int64_t row = rows_.first; row < rows_.last; ++row) {
+    for (std::int64_t row = piece_.rows.first; row < piece_.rows.last; ++row) {
       T value{};
       if (is_jacobi)
         value = diagonal_of(row);
@@ -198,8 +229,9 @@ class Packer {
   /// The inverses of the diagonal blocks.
   void inverses() {
     const std::int64_t size = shape_.inverse_rows;
-    auto* out = at<T>(shape_.inverses);
-    for (std::int64_t first = rows_.first; first < rows_.last; first += size, out += size * size) {
+    const auto [begin, last] = piece_.rows;
+    auto* out = at<T>(shape_.inverses) + (begin - rows_.first) * size;
+    for (std::int64_t first = begin; first < last; first += size, out += size * size) {
       std::fill_n(out, size * size, T{});
       for (std::int64_t i = 0; i < size; ++i)
         for (std::int64_t e = offsets_[first + i]; e < offsets_[first + i + 1]; ++e)
@@ -287,40 +319,48 @@ class Packer {
   const CsrView& a_;
   const PartRows& rows_;
   const PartShape& shape_;
+  const LocalColumns& local_;
+  const RowPiece& piece_;
+  std::int64_t end_;
   std::byte* tile_;
   const Index* offsets_;
   const Index* columns_;
   const T* values_;
-  LocalColumns local_;
   std::vector<std::int64_t> dense_columns_;  ///< Scratch.
   std::vector<std::int32_t> wide_;           ///< Scratch: the columns of a slice.
 };
 
 template <class T, class Index>
 void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
-             const SolverOptions& options, std::byte* tile) {
-  Packer<T, Index> packer(a, rows, shape, tile);
-  if (shape.format == Format::csr)
-    packer.rows_as_csr();
-  else
-    packer.rows_in_slices();
-  packer.lists();
-  if (shape.inverse_rows == 1) packer.diagonal(options);
-  if (shape.inverse_rows > 1) packer.inverses();
+             const SolverOptions& options, RowPieces& pieces, std::byte* tile) {
+  const LocalColumns local(rows.own.first, rows.own.last, a.cols, rows.halo->columns);
+  pieces.each([&](const RowPiece& piece, std::size_t i) {
+    const std::int64_t end =
+        i + 1 < pieces.all.size() ? pieces.all[i + 1].elements : shape.elements;
+    Packer<T, Index> packer(a, rows, shape, local, piece, end, tile);
+    if (shape.format == Format::csr)
+      packer.rows_as_csr();
+    else
+      packer.rows_in_slices();
+    if (i == 0) packer.lists();
+    if (shape.inverse_rows == 1) packer.diagonal(options);
+    if (shape.inverse_rows > 1) packer.inverses();
+  });
 }
 
 template <class T>
 void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
-             const SolverOptions& options, std::byte* tile) {
+             const SolverOptions& options, RowPieces& pieces, std::byte* tile) {
   if (a.index_bytes == 4)
-    pack_as<T, std::int32_t>(a, rows, shape, options, tile);
+    pack_as<T, std::int32_t>(a, rows, shape, options, pieces, tile);
   else
-    pack_as<T, std::int64_t>(a, rows, shape, options, tile);
+    pack_as<T, std::int64_t>(a, rows, shape, options, pieces, tile);
 }
 
 }  // namespace
 
-PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storage) {
+PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storage,
+                   RowPieces& pieces) {
   PartShape shape;
   shape.format = storage.format;
   shape.dense_rows = storage.dense_rows;
@@ -338,21 +378,23 @@ PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storag
   shape.sends = static_cast<std::int64_t>(rows.send_rows.size());
   shape.inverse_rows = storage.inverse_rows;
   const Indices offsets(a.offsets, a.index_bytes);
+  const std::int64_t elements = offsets[rows.last] - offsets[rows.first];
+  pieces.cut({rows.first, rows.last}, shape.block_rows, elements);
   if (shape.format == Format::csr) {
-    shape.elements = offsets[rows.last] - offsets[rows.first];
+    shape.elements = elements;
   } else {
     shape.slice_rows = storage.slice_rows;
-    size_slices(a, rows, shape);
+    size_slices(a, rows, shape, pieces);
     shape.narrow =
-        storage.may_narrow && shape.format == Format::sell && fits_narrow(a, rows, shape);
+        storage.may_narrow && shape.format == Format::sell && fits_narrow(a, rows, shape, pieces);
   }
   lay_out(shape);
   return shape;
 }
 
 void pack(const CsrView& a, const PartRows& rows, const PartShape& shape,
-          const SolverOptions& options, std::byte* tile) {
-  with_number_type(a.dtype, [&]<class T>() { pack_as<T>(a, rows, shape, options, tile); });
+          const SolverOptions& options, RowPieces& pieces, std::byte* tile) {
+  with_number_type(a.dtype, [&]<class T>() { pack_as<T>(a, rows, shape, options, pieces, tile); });
 }
 
 bool same_pattern(const PartShape& shape, const std::byte* one, const std::byte* other) {

@@ -8,6 +8,7 @@
 
 #include "sparse/exchange.h"
 #include "sparse/kernels/part_shape.h"
+#include "sparse/row_pieces.h"
 
 namespace quadriga::sparse {
 
@@ -30,14 +31,16 @@ struct Storage {
   bool may_narrow = true;
 };
 
-/// The sizes of a part. Errors: too_large if its local columns don't fit 32 bits.
-PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storage);
+/// The sizes of a part, and of `pieces`, which it cuts.
+/// Errors: too_large if its local columns don't fit 32 bits.
+PartShape shape_of(const CsrView& a, const PartRows& rows, const Storage& storage,
+                   RowPieces& pieces);
 
-/// Writes the part to a tile of shape.bytes, M's diagonal included.
-/// Errors: invalid_argument naming the row whose diagonal of M is zero or not finite, or the first
+/// Writes the part to a tile of shape.bytes, M's diagonal included, by the pieces of shape_of().
+/// Errors: invalid_argument naming a row whose diagonal of M is zero or not finite, or the first
 ///         one of a diagonal block that is singular.
 void pack(const CsrView& a, const PartRows& rows, const PartShape& shape,
-          const SolverOptions& options, std::byte* tile);
+          const SolverOptions& options, RowPieces& pieces, std::byte* tile);
 
 /// Whether two tiles of one shape have elements in the same places.
 bool same_pattern(const PartShape& shape, const std::byte* one, const std::byte* other);

@@ -8,7 +8,11 @@
 #include <limits>
 #include <mutex>
 #include <span>
+#include <thread>
+#include <vector>
 
+#include "base/config.h"
+#include "base/thread.h"
 #include "engine/engine_access.h"
 #include "sparse/content.h"
 #include "sparse/device_choice.h"
@@ -89,6 +93,40 @@ std::vector<DeviceId> worthwhile(Engine& engine, std::vector<DeviceId> devices, 
   return devices;
 }
 
+/// By this thread and others that start for it: as many as cores compute where an engine has some.
+void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;  // Guarded by mutex.
+  const auto run = [&] {
+    for (std::size_t i = next++; i < count; i = next++) try {
+        work(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+        next = count;
+      }
+  };
+  std::vector<std::thread> others;
+  const std::size_t threads = std::min(count, static_cast<std::size_t>(computing_cores()));
+  others.reserve(threads);
+  try {
+    while (others.size() + 1 < threads) others.push_back(start_thread("quadriga setup", run));
+  } catch (const Error&) {
+    // Those that are there do it all.
+  }
+  run();
+  for (std::thread& each : others) each.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// Whether tasks of the host have more than a stream for what devices need of it.
+bool computes_on_cores(const Machine& machine) {
+  return std::ranges::any_of(machine.devices, [](const Device& each) {
+    return each.kind == DeviceKind::cpu && each.cores > 0;
+  });
+}
+
 }  // namespace
 
 Places choose_places(Engine& engine, int wanted, double bytes, bool may_leave_out) {
@@ -124,6 +162,8 @@ Places choose_places(Engine& engine, int wanted, double bytes, bool may_leave_ou
 }
 
 void run_on_host(Engine& engine, std::size_t count, const std::function<void(std::size_t)>& work) {
+  if (!computes_on_cores(engine.machine()) && !engine.options().virtual_clock)
+    return run_on_threads(count, work);
   struct Params {
     std::size_t index;
   };
@@ -155,6 +195,12 @@ void run_on_host(Engine& engine, std::size_t count, const std::function<void(std
     EngineAccess::wait(engine, group, {});
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+RunAll on_host(Engine& engine) {
+  return [&engine](std::size_t count, const std::function<void(std::size_t)>& work) {
+    run_on_host(engine, count, work);
+  };
 }
 
 }  // namespace quadriga::sparse

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "sparse/content.h"
 #include "sparse/partition.h"
 
 namespace quadriga::sparse {
@@ -116,11 +115,14 @@ RowReader::Range RowReader::read(std::int64_t first, std::int64_t last) const {
   return range;
 }
 
-void RowReader::each(Engine& engine, std::span<const std::int64_t> first_rows,
+void RowReader::each(std::span<const std::int64_t> first_rows,
                      const std::function<void(std::size_t, const CsrView&)>& work) const {
   const std::size_t count = first_rows.size() - 1;
-  if (is_whole()) return run_on_host(engine, count, [&](std::size_t i) { work(i, outline_); });
-  for (std::size_t i = 0; i < count; ++i) work(i, read(first_rows[i], first_rows[i + 1]).view);
+  for (std::size_t i = 0; i < count; ++i)
+    if (is_whole())
+      work(i, outline_);
+    else
+      work(i, read(first_rows[i], first_rows[i + 1]).view);
 }
 
 }  // namespace quadriga::sparse

@@ -32,8 +32,8 @@ class RowReader {
   std::int64_t dense_blocks(int dense_rows) const;
 
   /// Calls work(i, a) for each range [first_rows[i], first_rows[i + 1]): in `a` all other rows may
-  /// be empty. Ranges of a whole matrix are worked on by all host threads, others by this one.
-  void each(Engine& engine, std::span<const std::int64_t> first_rows,
+  /// be empty. One after the other, by this thread.
+  void each(std::span<const std::int64_t> first_rows,
             const std::function<void(std::size_t, const CsrView&)>& work) const;
 
  private:

@@ -136,11 +136,12 @@ TEST(DenseBlocks, HaveTheSameBitsInSlicesOfAnyHeight) {
   std::vector<double> first;
   for (const std::int64_t height : {1, 8, 32}) {
     const PartRows rows{0, a.rows, &halo, {}, {0, a.rows}};
-    const PartShape shape = shape_of(a.view(), rows, {Format::blocks, 3, 192, height, 0});
+    RowPieces pieces;
+    const PartShape shape = shape_of(a.view(), rows, {Format::blocks, 3, 192, height, 0}, pieces);
     EXPECT_EQ(shape.slice_rows, height);
     EXPECT_GE(shape.elements, static_cast<std::int64_t>(a.columns.size()));
     std::vector<std::byte> tile(static_cast<std::size_t>(shape.bytes));
-    pack(a.view(), rows, shape, {}, tile.data());
+    pack(a.view(), rows, shape, {}, pieces, tile.data());
     const WorkShape work = work_shape(shape, 1);
     std::vector<std::byte> vectors(static_cast<std::size_t>(work.bytes));
     const PartVectors<double> v(work, vectors.data());

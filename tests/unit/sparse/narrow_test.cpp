@@ -28,7 +28,9 @@ OwnedCsr<double> band(bool is_far) {
 
 PartShape shape_of_whole(const OwnedCsr<double>& a, std::int64_t height) {
   const Halo halo = find_halo(a.view(), 0, a.rows, {512});
-  return shape_of(a.view(), {0, a.rows, &halo, {}, {0, a.rows}}, {Format::sell, 1, 512, height, 0});
+  RowPieces pieces;
+  return shape_of(a.view(), {0, a.rows, &halo, {}, {0, a.rows}}, {Format::sell, 1, 512, height, 0},
+                  pieces);
 }
 
 TEST(NarrowColumns, AreUsedWhereAllSlicesAllow) {

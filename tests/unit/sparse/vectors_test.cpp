@@ -21,8 +21,11 @@ std::vector<T> same_on_all(const CsrView& a,
   for (const char* devices : devices_of_a_kind) {
     Engine engine({devices});
     std::vector<T> found = method(Matrix(engine, a));
-    for (const DeviceCounters& each : engine.counters().devices)
-      EXPECT_GT(each.tasks, 0u) << "a device of " << devices << " had nothing to do";
+    const Counters counters = engine.counters();
+    for (std::size_t i = 0; i < counters.devices.size(); ++i)
+      if (engine.machine().devices[i].kind == DeviceKind::emulated) {
+        EXPECT_GT(counters.devices[i].tasks, 0u) << "of " << devices << " had nothing to do";
+      }
     if (first.empty())
       first = std::move(found);
     else
