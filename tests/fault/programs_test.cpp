@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(, FaultyProgramsTest, testing::ValuesIn(faults),
                          [](const auto& given) { return std::string(given.param.name); });
 
 TEST_P(FaultyProgramsTest, VirtualClock) {
-  run(test_seeds(1, is_thread_sanitized ? 50 : 500), true);
+  run(test_seeds(1, is_thread_sanitized ? 50 : is_sanitized ? 150 : 500), true);
 }
 
 TEST_P(FaultyProgramsTest, RealClock) { run(test_seeds(100'001, 30), false); }

@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Registered, PolicyContract, testing::ValuesIn(all_polic
                          });
 
 TEST_P(PolicyContract, ResultsAreTheSequentialOnes) {
-  run_programs(test_seeds(1, is_thread_sanitized ? 30 : 300), true);
+  run_programs(test_seeds(1, is_thread_sanitized ? 30 : is_sanitized ? 60 : 300), true);
 }
 
 TEST_P(PolicyContract, ResultsAreTheSequentialOnesOnThreads) {
@@ -102,7 +102,7 @@ TEST_P(PolicyContract, EveryTaskRunsOnceAndNoDeviceStarves) {
 TEST_P(PolicyContract, ResultsAreTheSequentialOnesWhateverRuleEvicts) {
   for (const char* const rule : {"farthest_use", "least_recent", "read_first"}) {
     Config::global().set("eviction", rule);
-    run_programs(test_seeds(200'001, is_thread_sanitized ? 5 : 30), true);
+    run_programs(test_seeds(200'001, is_thread_sanitized ? 5 : is_sanitized ? 10 : 30), true);
   }
   Config::global().unset("eviction");
 }

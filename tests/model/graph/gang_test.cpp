@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "model/graph/logged_run.h"
 #include "model/graph/random_gangs.h"
+#include "sanitized.h"
 #include "schedule/gang_claims.h"
 
 namespace quadriga {
@@ -18,7 +19,9 @@ void run_all(Seeds seeds, const GangOptions& options) {
     ASSERT_EQ(run_gangs(seeds.first + i, options), "") << "replay with QUADRIGA_TEST_SEED";
 }
 
-TEST(RandomGangs, VirtualClock) { run_all(test_seeds(1, 300), {.virtual_clock = true}); }
+TEST(RandomGangs, VirtualClock) {
+  run_all(test_seeds(1, is_sanitized ? 100 : 300), {.virtual_clock = true});
+}
 
 TEST(RandomGangs, EmulatedDevices) { run_all(test_seeds(10'000, 60), {}); }
 

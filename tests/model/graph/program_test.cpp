@@ -13,7 +13,7 @@
 namespace quadriga {
 namespace {
 
-constexpr std::uint64_t virtual_programs = is_thread_sanitized ? 100 : is_sanitized ? 1000 : 3000;
+constexpr std::uint64_t virtual_programs = is_thread_sanitized ? 100 : is_sanitized ? 300 : 3000;
 
 template <class Run>
 void run_many(Seeds seeds, Run&& run) {
@@ -34,7 +34,7 @@ TEST(RandomPrograms, RealClock) {
 }
 
 TEST(RandomPrograms, OfUnknownCost) {
-  ASSERT_EQ(run_in_batches(test_seeds(300'001, is_thread_sanitized ? 200 : 600)), "");
+  ASSERT_EQ(run_in_batches(test_seeds(300'001, is_sanitized ? 200 : 600)), "");
 }
 
 TEST(RandomPrograms, HostPool) {

@@ -14,7 +14,7 @@ namespace {
 
 class RandomSharing : public testing::TestWithParam<Where> {
  protected:
-  static constexpr std::uint64_t programs = is_thread_sanitized ? 20 : 200;
+  static constexpr std::uint64_t programs = is_thread_sanitized ? 20 : is_sanitized ? 60 : 200;
 };
 
 INSTANTIATE_TEST_SUITE_P(Engine, RandomSharing, every_engine(), where_name);
