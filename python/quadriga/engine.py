@@ -269,8 +269,8 @@ class Engine:
             Index or name of the device that runs it. Default: the policy chooses.
         **parameters
             The body gets them by name. Arrays, lists, tuples, dicts, sets, bytearrays and
-            memoryviews are read-only copies, with what they hold; Futures are replaced by their
-            results. Other objects are passed as they are.
+            memoryviews are read-only copies, with what they hold, made once pending tasks on
+            them have ended; Futures are replaced by their results. Others are passed as they are.
 
         Raises
         ------

@@ -47,9 +47,9 @@ class Result:
             if self._shown is not self.value:
                 self._is_given = True
                 return self
-            copy = Result()
-            copy.value = frozen_value(self.value)
-            return copy
+        copy = Result()
+        copy.value = frozen_value(self.value)  # may wait for tasks, whose bodies take results
+        return copy
 
 
 class Producer(Protocol):
