@@ -269,8 +269,8 @@ class Engine:
             Index or name of the device that runs it. Default: the policy chooses.
         **parameters
             The body gets them by name. Arrays, lists, tuples, dicts, sets, bytearrays and
-            memoryviews are read-only copies, with what they hold; Futures are replaced by their
-            results. Other objects are passed as they are.
+            memoryviews are read-only copies, with what they hold, made once pending tasks on
+            them have ended; Futures are replaced by their results. Others are passed as they are.
 
         Raises
         ------
@@ -458,7 +458,7 @@ class Engine:
     # Housekeeping
 
     def _keep_collected(self, thing: object) -> None:
-        """Called as a thing is about to go that takes the engine's time then."""
+        """Called before an object is freed whose end costs the engine time."""
         if isinstance(self._retired, Kept):
             self._retired.keep(thing)
 
@@ -479,9 +479,9 @@ class Engine:
             self.core.settle(address, size, writes)
 
     def _forget_retired(self, least: int = 1) -> None:
-        """Removes data that nobody holds, once there are so many.
+        """Removes released data once there are at least this many.
 
-        Not within a body: it takes until their tasks have ended, which may wait for the body.
+        Does nothing in a body: it waits for their tasks, which may wait for the body.
         """
         if len(self._retired) >= least and not _core.inside_body():
             self.core.remove(self._retired)

@@ -16,7 +16,7 @@ from .errors import InvalidArgument, InvalidType
 from .parameters import DEEPEST, frozen_value, held_by, own_copy, rebuilt
 
 _taking = threading.Lock()
-_NOT_YET = object()
+NOT_YET = object()  # nobody has asked for the result
 
 
 class Result:
@@ -32,12 +32,12 @@ class Result:
         self.value: Any = None
         # Both are guarded by _taking.
         self._is_given = False
-        self._shown: Any = _NOT_YET  # what the program got
+        self._shown: Any = NOT_YET  # what the program got
 
     def for_program(self) -> Any:
         """The value, once it is there: the same object in each call."""
         with _taking:
-            if self._shown is _NOT_YET:
+            if self._shown is NOT_YET:
                 self._shown = own_copy(self.value) if self._is_given else self.value
             return self._shown
 
@@ -47,9 +47,9 @@ class Result:
             if self._shown is not self.value:
                 self._is_given = True
                 return self
-            copy = Result()
-            copy.value = frozen_value(self.value)
-            return copy
+        copy = Result()
+        copy.value = frozen_value(self.value)  # may wait for tasks, whose bodies take results
+        return copy
 
 
 class Producer(Protocol):

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from . import _core, registered
 from .errors import InvalidType
 
 DEEPEST = 8  # holders in holders
@@ -97,7 +98,11 @@ def frozen_value(value: Any, depth: int = 0) -> Any:
     if kind in _CONSTANT:
         return value
     if isinstance(value, np.ndarray):
-        return copy_of(value) if is_writeable(value) else value
+        if not is_writeable(value):
+            return value
+        if not _core.inside_body():  # whose task may be the one that is waited for
+            registered.settle(value)
+        return copy_of(value)
     if kind is set:
         return frozenset(value)
     if kind is bytearray:

@@ -70,7 +70,7 @@ class Tasks:
                 return
 
     def reap(self) -> None:
-        """Releases what ended tasks needed; their futures know how they ended."""
+        """Release what ended tasks needed; their futures keep how they ended."""
         done = self.core.done
         for record in list(self.pending.values()):
             core = record.core
@@ -84,7 +84,7 @@ class Tasks:
             record.drop()
 
     def end(self) -> None:
-        """All tasks have ended and the engine is about to: futures learn how theirs did."""
+        """Record in each future how its task ended; all have, and the engine is about to."""
         self.reap()
         for record in self._unasked:
             if record.is_watched:
@@ -134,7 +134,7 @@ class Tasks:
         return record.error
 
     def wait(self, seconds: float) -> None:
-        """Wait for all; raises the first failure since the last wait."""
+        """Wait for all tasks; raises the first failure since the last wait."""
         last = self._last
         self.waiting.append(None)
         try:
@@ -163,7 +163,7 @@ class Tasks:
         self.reap()
 
     def originals(self) -> Originals:
-        """What bodies raised is raised, instead of the error that tells of it."""
+        """A ``with`` block that raises a body's own exception instead of `TaskFailed`."""
         return Originals(self)
 
     def original(self, error: TaskFailed) -> BaseException:

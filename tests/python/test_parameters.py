@@ -231,3 +231,43 @@ def test_a_program_that_changes_a_result_changes_it_for_no_task(devices, asked):
         engine.submit(add, data.update(), by=future)
         engine.wait()
     assert x.tolist() == ([2, 2, 2] if asked == "after" else [10001, 10001, 10001])
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("place", [lambda a: a, lambda a: [a[1:]], lambda a: a[::-1]])
+def test_pending_tasks_write_an_array_before_it_is_copied(devices, place):
+    double = quadriga.codelet(access=["update"], host_only=False)(
+        lambda x: np.multiply(x, 2, out=x)
+    )
+    look = quadriga.codelet(access=[], host_only=False)(lambda p: float(np.ravel(p)[-1]))
+    x = np.ones(3)
+    with quadriga.Engine(devices) as engine:
+        data = engine.data(x)
+        for _ in range(200):
+            engine.submit(double, data.update())
+        assert engine.submit(look, p=place(x)).result(20) == 2.0**200
+
+
+def test_a_body_gives_its_own_operand_to_a_child():
+    x, y = np.ones(3), np.zeros(3)
+    add = quadriga.codelet(access=["update"])(lambda y, by: np.add(y, by, out=y))
+
+    def parent(x):
+        x += 1
+        engine.submit(add, other.update(), by=x)
+
+    with quadriga.Engine("cpu:2") as engine:
+        data, other = engine.data(x), engine.data(y)
+        engine.submit(quadriga.codelet(access=["update"], submits=True)(parent), data.update())
+        engine.wait(20)
+    assert y.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_an_array_given_within_on_host(devices):
+    look = quadriga.codelet(access=[], host_only=False)(lambda p: float(p[0]))
+    with quadriga.Engine(devices) as engine:
+        data = engine.data(np.zeros(3))
+        with data.on_host("rw") as array:
+            array[:] = 5
+            assert engine.submit(look, p=array).result(20) == 5

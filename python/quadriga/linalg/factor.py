@@ -336,7 +336,7 @@ def factorize(
     elif isinstance(matrix, np.ndarray) and matrix.flags.writeable:
         memory = matrix if overwrite or not np.may_share_memory(matrix, given) else None
     described = call.matrix(matrix)
-    if described.is_strided():  # factorized elsewhere, whoever might have overwritten it
+    if described.is_strided():  # factorized in a copy, even with overwrite_a
         memory = None
     core = _core.cho_factor(
         call.core,

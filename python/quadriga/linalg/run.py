@@ -142,7 +142,7 @@ def shown(name: str, progress: Progress) -> Iterator[Callable[[float], object] |
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     console = Console(stderr=True)
-    # Drawn when it is told something: a thread that draws would outlive a Ctrl-C in its start.
+    # Redrawn at each update: a drawing thread would survive a Ctrl-C while it starts.
     with Bar(*columns, TimeRemainingColumn(), console=console, auto_refresh=False) as bar:
         shown = bar.add_task(name, total=1.0)
         yield lambda done: bar.update(shown, completed=done, refresh=True)

@@ -14,7 +14,7 @@ from ..arguments import whole
 from ..data import Data, Operand
 from ..errors import Cancelled, InvalidArgument, InvalidType
 from ..future import Future
-from ..given import Result
+from ..given import NOT_YET, Result
 from ..record import Record
 from .elements import element_of
 
@@ -79,6 +79,7 @@ class _Status(Result):
 
     def __init__(self) -> None:
         self.task = None
+        self._is_given, self._shown = True, NOT_YET  # nobody can change a status
 
     @property
     def value(self) -> MessageStatus | None:

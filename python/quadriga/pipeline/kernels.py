@@ -33,7 +33,7 @@ def kernel_stage(
     name: str | None,
     cost: Cost | None,
 ) -> Stage:
-    """A stage as `Pipeline.kernel` was told."""
+    """A stage from the arguments of `Pipeline.kernel`."""
     fixed = dict(constants or {})
     numbers = {key: value for key, value in fixed.items() if not isinstance(value, np.ndarray)}
     shared = {key: value for key, value in fixed.items() if key not in numbers}

@@ -228,7 +228,7 @@ def reduction_of(
     name: str | None,
     cost: Cost | None,
 ) -> Reduction:
-    """As `Pipeline.reduce` was told."""
+    """A reduction from the arguments of `Pipeline.reduce`."""
     for what, value in (("field", field), ("name", name)):
         if not isinstance(value, str) and (what == "field" or value is not None):
             raise InvalidType(f"{what} is {value!r}; expected the name of a field")

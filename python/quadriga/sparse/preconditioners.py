@@ -176,7 +176,7 @@ def is_ours(M: Any) -> bool:
 
 
 def preconditioner_of(M: Any, matrix: Csr | RowBlocks) -> Preconditioner:
-    """What the extension is told of an M for a matrix."""
+    """The arguments that describe a preconditioner M to the extension."""
     if M is None:
         return Preconditioner(0)
     if isinstance(M, Aggregation):
