@@ -32,4 +32,7 @@ struct CudaReading {
 /// Tries every device. Never throws for what CUDA refuses.
 CudaReading read_cuda();
 
+/// The runtime's number of the CUDA device that holds an address; -1: none does.
+int cuda_ordinal_of(const void* memory);
+
 }  // namespace quadriga

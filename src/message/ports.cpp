@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/thread.h"
+#include "device/cuda_reading.h"
 #include "message/port_machine.h"
 
 namespace quadriga::message::ports {
@@ -73,21 +74,18 @@ std::shared_ptr<DevicePort> cuda(int ordinal) {
   return port;
 }
 
+// By the runtime's answer: a port of each device in turn would begin all of them, and refuse by an
+// exception at each call.
 std::shared_ptr<DevicePort> cuda_at(const void* memory) {
-  static const std::size_t count = [] {
+  static const bool is_there = [] {
     if (const std::string why = Machine::cuda_absence(); !why.empty()) fail(Errc::unavailable, why);
-    return Machine::parse("cuda").devices.size();
+    return true;
   }();
-  for (std::size_t ordinal = 0; ordinal < count; ++ordinal) {
-    std::shared_ptr<DevicePort> port = cuda(static_cast<int>(ordinal));
-    try {
-      if (port->memory().holder(memory) != no_device) return port;
-      break;  // The host's.
-    } catch (const Error& error) {
-      if (error.code() != Errc::invalid_argument) throw;  // Another device's.
-    }
-  }
-  fail(Errc::invalid_argument, "no CUDA device of this process has the array's memory");
+  static_cast<void>(is_there);
+  const int ordinal = cuda_ordinal_of(memory);
+  if (ordinal < 0)
+    fail(Errc::invalid_argument, "no CUDA device of this process has the array's memory");
+  return cuda(ordinal);
 }
 
 std::shared_ptr<DevicePort> find(HandleKind kind) {

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
+#include <quadriga/machine.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -181,6 +182,26 @@ TEST_F(CudaRank, Fault) {
     comm.send(numbers.place(), 1, 0, enough);
   } catch (const PeerLost&) {
   }
+}
+
+// A rank that uses the last of several devices begins no others, and asks none of them again.
+TEST(CudaPorts, MemoryOfADeviceBeginsThatDeviceAlone) {
+  int devices = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
+  ASSERT_GT(devices, 1);
+  ASSERT_EQ(cudaSetDevice(devices - 1), cudaSuccess);
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, 4096), cudaSuccess);
+  const auto first = ports::open(Machine::parse("emulated:1,memory=1MiB"));
+  const auto port = ports::cuda_at(memory);
+  EXPECT_EQ(port, ports::cuda(devices - 1));
+  // Ports are numbered as they are made.
+  const auto last = ports::open(Machine::parse("emulated:1,memory=1MiB"));
+  EXPECT_LE(last->number(), first->number() + 2);
+  const int on_host = 0;
+  EXPECT_THROW(ports::cuda_at(&on_host), Error);
+  cudaFree(memory);
+  cudaSetDevice(0);
 }
 
 struct ProgramStream {

@@ -11,6 +11,8 @@ Machine discover_cuda() { return {}; }
 
 std::string cuda_absence() { return "this build of Quadriga has no CUDA backend"; }
 
+int cuda_ordinal_of(const void*) { return -1; }
+
 CudaReading read_cuda() {
   CudaReading reading;
   reading.absence = cuda_absence();

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "device/cuda/cuda_check.h"
+#include "device/cuda_reading.h"
 
 namespace quadriga::cuda {
 namespace {
@@ -83,3 +84,9 @@ bool lead(int ordinal, void* stream, std::uintptr_t other) {
 }
 
 }  // namespace quadriga::cuda
+
+namespace quadriga {
+
+int cuda_ordinal_of(const void* memory) { return cuda::ordinal_of(memory); }
+
+}  // namespace quadriga
