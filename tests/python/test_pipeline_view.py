@@ -321,3 +321,90 @@ def test_snapshots_during_a_run_add_up(devices: str) -> None:
             assert old.chunks <= new.chunks
     assert all(0 <= stage.occupancy <= 1.5 for each in snapshots for stage in each.stages)
     assert last.chunks == 3000
+
+
+def test_an_interrupt_while_what_runs_is_waited_for_leaves_the_terminal_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(pipeline: quadriga.Pipeline) -> None:
+        leave(pipeline)
+        raise KeyboardInterrupt
+
+    def fail(flow: object) -> None:
+        raise KeyError("it")
+
+    leave = quadriga.Pipeline._leave
+    monkeypatch.setattr(quadriga.Pipeline, "_leave", interrupted)
+    for way in ("run", "results"):
+        there = Terminal()
+        monkeypatch.setattr(sys, "stderr", there)
+        pipeline = paced(100)
+        chunks = iter(pipeline.results(progress=True)) if way == "results" else None
+        with pytest.raises(KeyboardInterrupt):
+            if chunks:
+                while "\x1b[?25l" not in there.getvalue():
+                    next(chunks)
+                chunks.close()
+            else:
+                monkeypatch.setattr(pipeline, "_has_run", fail)
+                pipeline.run(progress=True)
+        assert sys.stderr is there
+        assert there.getvalue().count("\x1b[?25h") == 1
+        assert not progress_module._terminal.locked()
+
+
+class Bare:
+    """Only what print() needs."""
+
+    def __init__(self) -> None:
+        self.told = ""
+
+    def write(self, text: str) -> None:
+        self.told += text
+
+    def flush(self) -> None: ...
+
+
+def test_any_stream_in_the_place_of_standard_error_will_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bare = Bare()
+    monkeypatch.setattr(sys, "stderr", bare)
+    assert paced(2).run(progress=True).chunks == 2
+    assert bare.told.startswith("2 of 2 chunks")
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    assert paced(2).run(progress=True).chunks == 2
+
+
+@pytest.mark.parametrize("setting", [{"TERM": "dumb"}, {"TTY_COMPATIBLE": "0"}])
+def test_a_terminal_that_can_only_add_lines_gets_lines(
+    setting: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in setting.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(progress_module._Lines, "every", 0.2)
+    there = Terminal()
+    monkeypatch.setattr(sys, "stderr", there)
+    paced(20).run(progress=True)
+    assert len(there.getvalue().splitlines()) >= 3
+    assert "\x1b" not in there.getvalue()
+    assert not progress_module._terminal.locked()
+
+
+class Endless:
+    """As loaders of streams: they have a length by their type alone."""
+
+    def __len__(self) -> int:
+        raise TypeError("no length")
+
+    def __iter__(self):  # noqa: ANN204
+        return iter([np.zeros(1)] * 3)
+
+
+def test_a_source_whose_length_nobody_knows_is_shown_without(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    quadriga.Pipeline(devices="cpu:1").source(Endless()).run(progress=True)
+    assert capsys.readouterr().err.startswith("3 chunks")

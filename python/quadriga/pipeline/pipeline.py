@@ -18,7 +18,7 @@ from ..errors import Error, InvalidArgument
 from . import given
 from .chunk import Chunk, label_of
 from .front import Front
-from .progress import Told, progress_of
+from .progress import Progress, Told, progress_of
 from .rows import Rows
 from .stages import Stages
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
@@ -178,18 +178,16 @@ class Pipeline(Stages):
             The exception of a stage or the source, with a note that names stage and chunk.
         """
         flow = self._begin()
-        view = progress_of(progress, self.stats, self._source)
+        view: Progress | None = None
         failed = True
         try:
+            view = progress_of(progress, self.stats, self._source)
             while not self._has_run(flow):
                 if view:
                     view.tell()
             failed = False
         finally:
-            if failed:
-                self._leave()
-            if view:
-                view.end(failed)
+            self._end(view, left=failed, failed=failed)
         return self.stats()
 
     def results(self, in_order: bool = True, progress: bool | Told = False) -> Iterator[Chunk]:
@@ -210,9 +208,10 @@ class Pipeline(Stages):
             As in `run`, after the chunks before the one that failed.
         """
         flow = self._begin()
-        view = progress_of(progress, self.stats, self._source)
+        view: Progress | None = None
         ended = failed = False
         try:
+            view = progress_of(progress, self.stats, self._source)
             while True:
                 try:
                     known, chunk = flow.next(in_order, _SLICE)
@@ -229,10 +228,7 @@ class Pipeline(Stages):
                     ended = True
                     return
         finally:
-            if not ended:
-                self._leave()
-            if view:
-                view.end(failed or not ended)
+            self._end(view, left=not ended, failed=failed or not ended)
 
     def stop(self) -> None:
         """End the run early, from any thread: chunks in a stage finish it, others are dropped."""
@@ -350,6 +346,15 @@ class Pipeline(Stages):
         if has_run:
             mapped.check()
         return has_run
+
+    def _end(self, view: Progress | None, left: bool, failed: bool) -> None:
+        """Nothing of a view stays, whatever interrupts the end of the run."""
+        try:
+            if left:
+                self._leave()
+        finally:
+            if view:
+                view.end(failed)
 
     def _leave(self) -> None:
         """Somebody leaves the run: what runs is waited for, not the source."""

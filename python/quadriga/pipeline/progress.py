@@ -125,12 +125,15 @@ class _Screen:
             def on_broken_pipe(self) -> None:  # Console's own ends the program
                 raise BrokenPipeError
 
+        console = Terminal(stderr=True)
+        # Whether a screen can be written over itself, and its columns stay where they are.
+        self.is_able = console.is_terminal and not (
+            console.is_dumb_terminal or console.options.ascii_only
+        )
         self._total = total
         self._seen: collections.deque[PipelineStats] = collections.deque()
         self._live = Live(
-            console=Terminal(stderr=True),
-            auto_refresh=False,
-            redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
+            console=console, auto_refresh=False, redirect_stdout=_is_terminal(sys.stdout)
         )
         self._is_gone = False  # the terminal
 
@@ -161,16 +164,28 @@ class _Screen:
 
 
 def _of_stderr(total: int | None) -> _View:
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
     # One screen at a time: other runs' lines appear above it.
-    if not is_terminal or not _terminal.acquire(blocking=False):
+    if not _is_terminal(sys.stderr) or not _terminal.acquire(blocking=False):
         return _Lines(total)
+    view = None
     try:
-        return _Screen(total)
-    except BaseException:
-        _terminal.release()
-        raise
+        view = _Screen(total)
+    finally:
+        if view is None or not view.is_able:
+            _terminal.release()
+    return view if view.is_able else _Lines(total)
+
+
+def _is_terminal(stream: Any) -> bool:
+    """Whatever a program has put in the place of a standard stream."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, OSError, ValueError):  # none, or closed
+        return False
 
 
 def _length(source: Any) -> int | None:
-    return len(source) if isinstance(source, Sized) else None
+    try:
+        return len(source) if isinstance(source, Sized) else None
+    except (TypeError, NotImplementedError, OverflowError):  # as loaders of streams do
+        return None
