@@ -276,7 +276,7 @@ TEST(Message, StartsThatAreRefused) {
   EXPECT_TRUE(error_of([] { join("file:/tmp/x", 0, 2, "1234"); }).starts_with("invalid_argument"));
   EXPECT_TRUE(
       error_of([] { join("file:/nowhere/x", 2, 2, new_token()); }).starts_with("invalid_argument"));
-  EXPECT_EQ(world().size(), 1);
+  EXPECT_EQ(message::world().size(), 1);
 }
 
 }  // namespace
