@@ -20,6 +20,8 @@
 
 namespace quadriga {
 
+class Graph;
+
 class MessageTasks;
 struct MessageCounters;
 struct MessageEvent;
@@ -101,6 +103,8 @@ class EngineAccess {
   /// False in bodies whose thread these may need (occupied.h). A body that blocks doesn't count in
   /// EngineOptions::blocking_threads from now on.
   static bool may_await(const Engine& engine);
+  /// By which occupied_engines() names it.
+  static const Graph* graph(const Engine& engine);
   /// The number of the task whose body this thread runs; 0 outside of the engine's.
   static std::uint64_t running(const Engine& engine) noexcept;
   /// Calls this once no task is left, outside of bodies (let_go.h).

@@ -35,9 +35,11 @@ WaitedFor::WaitedFor(const Engines& engines) noexcept
 
 WaitedFor::~WaitedFor() { waiting_engines = before_; }
 
+const Graph* EngineAccess::graph(const Engine& engine) { return &engine.checked().graph; }
+
 bool EngineAccess::may_await(const Engine& engine) {
   const Engines occupied = occupied_engines();
-  if (std::ranges::find(occupied, &engine.checked().graph) != occupied.end()) return false;
+  if (std::ranges::find(occupied, graph(engine)) != occupied.end()) return false;
   BlockingThreads::leave_place();
   return true;
 }

@@ -257,7 +257,7 @@ void Flow::raise_if_failed() {
 }
 
 bool Flow::run(double seconds) {
-  require_awaitable(engine_);
+  const Awaiting waits(engine_);
   if (!drive(seconds, [this] { return is_over(); })) return false;
   end_run();
   raise_if_failed();
@@ -266,7 +266,7 @@ bool Flow::run(double seconds) {
 
 bool Flow::run_behind(double seconds) {
   if (engine_.options().virtual_clock) return run(seconds);
-  require_awaitable(engine_);
+  const Awaiting waits(engine_);
   if (!thread_.joinable()) start_thread();
   if (!results_.wait_over(Deadline(seconds))) return false;
   raise_if_failed();
@@ -288,7 +288,7 @@ void Flow::start_thread() {
 
 std::optional<Chunk> Flow::next(bool in_order, double seconds, bool& is_late) {
   is_late = false;
-  require_awaitable(engine_);
+  const Awaiting waits(engine_);
   const bool is_virtual = engine_.options().virtual_clock;
   if (results_.keep(in_order) && !is_virtual) start_thread();
   FlowItem* const found =

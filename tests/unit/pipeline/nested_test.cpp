@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <quadriga/pipeline.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "unit/pipeline/flow_fixture.h"
 
@@ -141,6 +144,50 @@ TEST_P(NestedTest, ResultsOfARunThatBeganOutsideAreNoWayAround) {
   Pipeline pipeline(options());
   pipeline.source(numbers({1, 1})).kernel(kernel, {updates("x")});
   EXPECT_NE(told(pipeline).find(own_engine), std::string::npos);
+}
+
+/// The run's own bodies don't know who waits for it: it began before that.
+TEST_P(NestedTest, ARunThatBeganOutsideMayNotComeBackToABodyThatWaitsForIt) {
+  if (GetParam() == Where::virtual_clock) GTEST_SKIP() << "another thread's run would drive it";
+  EngineOptions one;
+  one.devices = "cpu:1";
+  Engine other(one);
+  PipelineOptions there;
+  there.engine = &other;
+  std::atomic<bool> is_waited_for{false};
+  Pipeline before(there);
+  before.source(numbers({1, 1, 1})).parallel([&](Chunk& chunk) {
+    if (chunk.number() == 0) return;
+    while (!is_waited_for.load()) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    inner_sum(*engine_, true);
+  });
+  EXPECT_TRUE(before.next().has_value());
+  const Codelet kernel = calling([&] {
+    is_waited_for.store(true);
+    while (before.next()) {
+    }
+  });
+  Pipeline pipeline(options());
+  pipeline.source(numbers({1, 1, 1, 1})).kernel(kernel, {updates("x")});
+  EXPECT_NE(told(pipeline).find(own_engine), std::string::npos);
+}
+
+/// Each may wait as long as the other doesn't.
+TEST_P(NestedTest, EnginesWaitForOneAnotherOneAfterTheOther) {
+  if (GetParam() == Where::virtual_clock) GTEST_SKIP() << "one thread runs all of it";
+  EngineOptions one;
+  one.devices = "cpu:1";
+  Engine other(one);
+  for (Engine* const outer : {engine_.get(), &other, engine_.get()}) {
+    Engine& inner = outer == &other ? *engine_ : other;
+    const Codelet kernel = calling([&] { EXPECT_EQ(inner_sum(inner, true), 6); });
+    PipelineOptions here;
+    here.engine = outer;
+    Pipeline pipeline(here);
+    pipeline.source(numbers({1, 1, 1})).kernel(kernel, {updates("x")});
+    EXPECT_EQ(told(pipeline), "");
+  }
 }
 
 TEST_P(NestedTest, SourcesAndFlatMapsMayWait) {
