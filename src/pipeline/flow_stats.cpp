@@ -72,7 +72,7 @@ Nanoseconds FlowStats::mean(std::size_t stage) const {
 
 void FlowStats::end(Nanoseconds now) {
   const std::lock_guard lock(mutex_);
-  if (end_ < 0) end_ = now;
+  if (end_ < 0) end_ = std::max(now, told_);
 }
 
 std::vector<ChunkFailure> FlowStats::failures() const {
@@ -139,6 +139,7 @@ void FlowStats::left(const FlowItem& item, const Segment& segment, Nanoseconds n
 PipelineStats FlowStats::tell(Nanoseconds now) const {
   PipelineStats stats;
   std::unique_lock lock(mutex_);
+  told_ = std::max(told_, now);
   stats.seconds = static_cast<double>((end_ >= 0 ? end_ : now) - begin_) * nano;
   tell_stages(stats);
   stats.chunks = arrived_;

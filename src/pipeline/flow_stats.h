@@ -93,6 +93,7 @@ class FlowStats {
   std::atomic<std::uint64_t> repeated_{0};
   Nanoseconds begin_ = 0;
   Nanoseconds end_ = -1;
+  mutable Nanoseconds told_ = 0;  ///< The latest time of tell(): the end isn't before it.
 };
 
 }  // namespace quadriga

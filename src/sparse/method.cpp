@@ -94,7 +94,7 @@ MethodChoice choose_method(const Machine& machine, const MethodShape& shape, CgM
   for (const CgMethod each : {CgMethod::single_reduction, CgMethod::pipelined}) {
     const double seconds = seconds_of(machine, *device, shape, each);
     chosen.reason += fmt::format(", {} {:.3g}", name(each), micro * seconds);
-    if (seconds >= least) continue;
+    if (!(seconds < least)) continue;  // Figures that aren't any say nothing.
     least = seconds;
     chosen.method = each;
   }

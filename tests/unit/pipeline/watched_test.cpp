@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "flow_fixture.h"
+#include "pipeline/flow_stats.h"
 
 namespace quadriga {
 namespace {
@@ -71,6 +72,18 @@ TEST_P(WatchedTest, AnotherThreadStopsIt) {
   stopper.join();
   EXPECT_GE(stats.chunks, 100u);
   EXPECT_LE(stats.chunks, seen.load());
+}
+
+// The run's end is read from the clock before others that look at it have read theirs.
+TEST(FlowStatsTest, SecondsDontGoBackAtTheEnd) {
+  const Machine machine = Machine::parse("cpu:1");
+  const std::vector<Stage> stages;
+  FlowStats stats(machine, stages, 1);
+  stats.begin(100);
+  const PipelineStats before = stats.tell(2'000);
+  stats.end(1'500);
+  expect_later(before, stats.tell(3'000));
+  EXPECT_DOUBLE_EQ(stats.tell(4'000).seconds, 1.9e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(, WatchedTest, all_engines(), engine_name);

@@ -401,6 +401,21 @@ TEST(CgMethods, AreChosenOnGpusByTheMachinesFigures) {
   }
 }
 
+TEST(CgMethods, StayClassicWhereFiguresSayNothing) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  const MethodShape shape{48 * 48 * 48, DType::float64, 12.0 * 7 * 48 * 48 * 48};
+  Machine machine = Machine::parse("emulated:2");
+  for (const double seconds : {none, 0.0, -1e-3, std::numeric_limits<double>::infinity()}) {
+    for (const char* const rate : {"bytes", "flops"})
+      machine.kernels[rate]["emulated"] = {{1000, seconds}, {2000, seconds}};
+    for (const double launch : {none, 0.0}) {
+      machine.launch_seconds = launch;
+      EXPECT_EQ(choose_method(machine, shape, CgMethod::automatic, false).method, CgMethod::classic)
+          << seconds << ' ' << launch;
+    }
+  }
+}
+
 TEST(CgMethods, RefuseAnMOfSeveralSteps) {
   const auto a = grid_matrix<double>({6, 6, 6});
   Engine engine({"emulated:1"});
