@@ -363,3 +363,21 @@ def test_parts_that_are_only_read_may_change():
     assert len(results) == COUNT
     with pytest.raises(quadriga.InvalidArgument, match="reuses is 'no'; expected True, False"):
         quadriga.Pipeline(devices="cpu:1").flat_map(iter, reuses="no")
+
+
+def test_parts_have_memory_of_their_own_for_what_kernels_write() -> None:
+    def split(chunk):
+        for i in range(5):
+            yield dict(chunk) | {"x": chunk["x"] + i}
+
+    source = [{"x": np.arange(1000.0) + i} for i in range(20)]
+    pipeline = quadriga.Pipeline(devices="emulated:2,memory=8MiB").source(source)
+    pipeline.flat_map(split)
+    pipeline.kernel(
+        lambda x, y: np.multiply(x, 2, out=y),
+        reads=["x"],
+        writes={"y": lambda chunk: (chunk["x"].shape, "f8")},
+    )
+    found = list(pipeline.results())
+    assert len(found) == 100
+    assert all((chunk["y"] == 2 * chunk["x"]).all() for chunk in found)

@@ -28,7 +28,8 @@ class Chunk(Mapping[str, Any]):
     """
 
     __slots__ = (
-        "__weakref__", "_fields", "kept", "made", "number", "parts", "places", "records", "sizes",
+        "__weakref__", "_fields", "kept", "made", "number", "outputs", "parts", "places", "records",
+        "sizes",
     )  # fmt: skip
 
     def __init__(self, number: int, given: Any, parts: tuple[int, ...] = ()) -> None:
@@ -38,6 +39,7 @@ class Chunk(Mapping[str, Any]):
         self.records: list[Any] = []  # of its kernels, kept until it ends
         self.places: dict[str, Any] = {}  # of its arrays, as kernels refer to them
         self.sizes: dict[str, Any] = {}  # layouts of temporaries, by name
+        self.outputs: dict[str, Any] = {}  # made for what kernels will write
         self.made: dict[int, Any] = {}  # results of kernels that return fields, by stage
         self.kept: dict[str, Any] = {}  # what these were, until it is where others look for it
 
@@ -81,8 +83,16 @@ class Chunk(Mapping[str, Any]):
     def update(self, given: Mapping[str, Any]) -> None:
         """Add or replace fields."""
         self._fields.update(given)
-        for name in given:
+        for name, array in given.items():
             self.places.pop(name, None)
+            if self.outputs.get(name) is not array:
+                self.outputs.pop(name, None)
+
+    def drop(self, arrays: Mapping[str, Any]) -> None:
+        """Remove these fields where they are these arrays."""
+        for name, array in arrays.items():
+            if self._fields.get(name) is array:
+                del self._fields[name]
 
     def __repr__(self) -> str:
         fields = ", ".join(

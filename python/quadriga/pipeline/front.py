@@ -8,6 +8,7 @@ import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,7 @@ class _Parts(NamedTuple):
 
     iterator: Iterator[Any]
     lent: Lent | Copies | None
+    outputs: dict[str, Any]  # of its chunk, for later kernels: each part has its own
 
 
 class _Held:
@@ -190,12 +192,14 @@ class Front:
         given: Any,
         parts: tuple[int, ...] = (),
         lent: Lent | Copies | None = None,
+        outputs: Mapping[str, Any] = MappingProxyType({}),
     ) -> Shown:
-        """A chunk with what kernels will write; `lent`: of whoever made it."""
+        """A chunk with what kernels will write; `lent`: of whoever made it, `outputs`: not its."""
         names: list[str] | None = None
         if isinstance(given, Through):
             given, names = given.chunk, given.stages
         chunk = Chunk(number, given, parts)
+        chunk.drop(outputs)
         if lent is not None:
             lent.lend(chunk)
         for each in chunk.values():
@@ -237,10 +241,14 @@ class Front:
         try:
             if lent is not None:
                 lent.asked()
-            return _Parts(iter(function(chunk)), lent)
+            return _Parts(iter(function(chunk)), lent, self._later_outputs(stage, chunk))
         except BaseException as error:
             self.note(label_of(chunk.number, (*chunk.parts, 0)), error)
             raise
+
+    def _later_outputs(self, stage: int, chunk: Chunk) -> dict[str, Any]:
+        before = {use.name for each in self._stages[:stage] for use in each.uses}
+        return {name: array for name, array in chunk.outputs.items() if name not in before}
 
     def part(self, made: _Parts, number: int, parts: tuple[int, ...]) -> Shown | None:
         """The next that it makes; None at the end."""
@@ -249,7 +257,7 @@ class Front:
                 made.lent.asked()
             with from_buffers(self._buffers):
                 given = next(made.iterator)
-            return self.shown(number, given, parts, made.lent)
+            return self.shown(number, given, parts, made.lent, made.outputs)
         except StopIteration:
             return None
         except BaseException as error:
@@ -449,6 +457,7 @@ class Front:
             chunk.sizes[use.name] = layout_of_new(_sizes(shape), dtype)
         else:
             chunk.update({use.name: empty_of(self._buffers, shape, dtype)})
+            chunk.outputs[use.name] = chunk[use.name]
 
     def _place(self, chunk: Chunk, name: str) -> Place:
         if name in self._places:
