@@ -13,9 +13,9 @@ import numpy as np
 from . import _core
 from .codelets import Codelet
 from .errors import InvalidArgument, InvalidType
-from .parameters import DEEPEST, frozen_value, held_by, own_copy, rebuilt
+from .parameters import DEEPEST, FROZEN, frozen_value, held_by, own_copy, rebuilt
 
-_taking = threading.Lock()
+_taking = threading.RLock()  # an array's class may have a copy() that takes results
 NOT_YET = object()  # nobody has asked for the result
 
 
@@ -147,15 +147,18 @@ class Given:
 
 def holds_futures(parameters: Mapping[str, Any]) -> bool:
     """Whether a task's parameters are futures, or lists, tuples and dictionaries of them."""
-    return _holds(parameters.values())
+    return _holds(parameters.values(), 0, set())
 
 
-def _holds(values: Iterable[Any], depth: int = 0) -> bool:
+def _holds(values: Iterable[Any], depth: int, seen: set[tuple[int, int]]) -> bool:
     for each in values:
         if isinstance(each, Promised):
             return True
         held = held_by(each) if depth < DEEPEST else None
-        if held is not None and _holds(held, depth + 1):
+        if held is None or (id(each), depth) in seen:
+            continue
+        seen.add((id(each), depth))
+        if _holds(held, depth + 1, seen):
             return True
     return False
 
@@ -169,6 +172,8 @@ def _filled(value: Any, depth: int = 0) -> Any:
 def _to_read(value: Any, depth: int = 0) -> Any:
     """A result for one of several readers, none of which may change it for the others."""
     if not isinstance(value, np.ndarray):
+        if type(value) in FROZEN:
+            return FROZEN[type(value)](value)
         return rebuilt(value, depth, _to_read)
     view = value.view()
     view.flags.writeable = False

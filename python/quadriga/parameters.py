@@ -20,6 +20,15 @@ from .errors import InvalidType
 DEEPEST = 8  # holders in holders
 #: Types whose objects never change; most parameters are of one of them.
 _CONSTANT = frozenset({int, float, complex, bool, str, bytes, type(None), range, slice, type})
+#: What makes values of other types read-only ones.
+FROZEN: dict[type, Callable[[Any], Any]] = {
+    set: frozenset,
+    bytearray: bytes,
+    memoryview: memoryview.toreadonly,
+}
+#: Copies, with what they were made of, by its identity and its depth, which is 0 of arrays: it may
+#: be given more than once, and a list may hold itself.
+Made = dict[tuple[int, int], tuple[Any, Any]]
 _ADVICE = "return a value from the body instead, or copy the parameter"
 
 
@@ -55,9 +64,10 @@ class FrozenDict(dict[Any, Any]):
 
 def frozen(parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters; what the program could still write is replaced by read-only copies."""
+    made: Made = {}
     for name, value in parameters.items():
         if type(value) not in _CONSTANT:
-            parameters[name] = frozen_value(value)
+            parameters[name] = _frozen(value, 0, made)
     return parameters
 
 
@@ -92,24 +102,33 @@ def held_by(value: Any) -> Any:
     return None
 
 
-def frozen_value(value: Any, depth: int = 0) -> Any:
+def frozen_value(value: Any) -> Any:
     """A value, or a read-only copy if the program could still write it."""
+    return _frozen(value, 0, {})
+
+
+def _frozen(value: Any, depth: int, made: Made) -> Any:
     kind = type(value)
     if kind in _CONSTANT:
         return value
-    if isinstance(value, np.ndarray):
-        if not is_writeable(value):
-            return value
-        if not _core.inside_body():  # whose task may be the one that is waited for
-            registered.settle(value)
-        return copy_of(value)
-    if kind is set:
-        return frozenset(value)
-    if kind is bytearray:
-        return bytes(value)
     if kind is memoryview:
         return _memory_of(value)
-    return rebuilt(value, depth, frozen_value)
+    if kind in FROZEN:
+        return FROZEN[kind](value)
+    is_array = isinstance(value, np.ndarray)
+    if is_array and not is_writeable(value):
+        return value
+    key = (id(value), 0 if is_array else depth)
+    if (known := made.get(key)) is not None:
+        return known[1]
+    if is_array:
+        if not _core.inside_body():  # whose task may be the one that is waited for
+            registered.settle(value)
+        copy = copy_of(value)
+    else:
+        copy = rebuilt(value, depth, lambda each, deeper: _frozen(each, deeper, made))
+    made[key] = value, copy
+    return copy
 
 
 def copy_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -128,6 +147,8 @@ def copy_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _memory_of(lent: memoryview) -> Any:
     if lent.readonly and isinstance(lent.obj, bytes):
         return lent
+    if lent.format == "c" and lent.nbytes > 0:  # which NumPy has no type for
+        return memoryview(lent.tobytes()).cast("c", lent.shape or ())
     return copy_of(np.asarray(lent)).data
 
 
@@ -151,9 +172,11 @@ def is_writeable(array: np.ndarray[Any, Any]) -> bool:
 
 
 def own_copy(value: Any, depth: int = 0) -> Any:
-    """A value with copies of its arrays, lists and dictionaries, which may be written."""
+    """A value with copies of its arrays, lists, dictionaries and the like, which may be written."""
     if isinstance(value, np.ndarray):
         return value.copy(order="K")
+    if type(value) in (set, bytearray):
+        return value.copy()
     copy = rebuilt(value, depth, own_copy)
     if copy is not value and isinstance(copy, FrozenList):
         return list(copy)

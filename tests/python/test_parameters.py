@@ -271,3 +271,80 @@ def test_an_array_given_within_on_host(devices):
         with data.on_host("rw") as array:
             array[:] = 5
             assert engine.submit(look, p=array).result(20) == 5
+
+
+def test_an_array_that_is_given_twice_is_copied_once():
+    x = np.ones(1000)
+    same = quadriga.codelet(access=[])(
+        lambda p, q: [each is p[0] for each in (*p, q["a"], q["b"][0])]
+    )
+    with quadriga.Engine("cpu:1") as engine:
+        assert all(engine.submit(same, p=[x] * 50, q={"a": x, "b": (x,)}).result(20))
+
+
+def _ends(act):
+    """What it returns, if that is soon."""
+    made = []
+    thread = threading.Thread(target=lambda: made.append(act()), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert made, "it takes without end"
+    return made[0]
+
+
+@pytest.mark.parametrize("wrap", [lambda p: p, lambda p: {"p": p}, lambda p: (p, p)])
+def test_lists_that_hold_themselves_often(wrap):
+    many = [1]
+    many.extend([many] * 40)
+
+    def length_of(p):
+        while not isinstance(p, list):
+            p = p["p"] if isinstance(p, dict) else p[1]
+        return len(p)
+
+    with quadriga.Engine("cpu:1") as engine:
+        look = quadriga.codelet(access=[])(length_of)
+        assert _ends(lambda: engine.submit(look, p=wrap(many)).result(20)) == 41
+
+
+@pytest.mark.parametrize("asked", ["before", "after"])
+@pytest.mark.parametrize("make", [lambda: {1, 2}, lambda: bytearray(b"12")])
+def test_sets_and_bytearrays_that_a_program_changes_change_for_no_task(make, asked):
+    opened = threading.Event()
+    wait = quadriga.codelet(access=["write"])(lambda y: y.fill(opened.wait(20)))
+    size = quadriga.codelet(access=["read"])(lambda y, p: len(p["s"]))
+    with quadriga.Engine("cpu:2") as engine:
+        gate = engine.data(np.zeros(1))
+        engine.submit(wait, gate.write())
+        future = engine.submit(quadriga.codelet(access=[])(lambda: {"s": make()}))
+        shown = future.result(20) if asked == "before" else None
+        later = engine.submit(size, gate.read(), p=future)
+        shown = shown or future.result(20)
+        shown["s"].clear()
+        opened.set()
+        assert later.result(20) == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "write"),
+    [
+        (lambda: {1}, lambda s: s.add(2)),
+        (lambda: bytearray(b"1"), lambda s: s.append(2)),
+        (lambda: memoryview(bytearray(b"1")), lambda s: s.__setitem__(0, 2)),
+    ],
+)
+def test_a_result_that_several_tasks_read_is_changed_by_none(make, write):
+    with quadriga.Engine("cpu:1") as engine:
+        future = engine.submit(quadriga.codelet(access=[])(make))
+        engine.submit(quadriga.codelet(access=[])(lambda p: write(p)), p=future)
+        with pytest.raises((AttributeError, TypeError)):
+            engine.wait(20)
+        seen = engine.submit(quadriga.codelet(access=[])(lambda p: list(p)), p=future)
+        assert seen.result(20) == list(make())
+
+
+def test_a_memoryview_keeps_its_format():
+    for memory in (memoryview(bytearray(b"ab")).cast("c"), memoryview(np.arange(2.0))):
+        with quadriga.Engine("cpu:1") as engine:
+            look = quadriga.codelet(access=[])(lambda p: p[1])
+            assert engine.submit(look, p=memory).result(20) == memory[1]
