@@ -28,7 +28,7 @@ from .parameters import FrozenDict, FrozenList
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, np.generic)
 _LOOKS, _PAUSE = 20, 0.005  # seconds
 _DEEPEST = 32  # containers inside of containers; what is deeper counts as one that hides things
-_SHALLOW = 3  # from here on holders are known again, as children that hold their parents come often
+_SHALLOW = 2  # from here on holders are known again, as children that hold their parents come often
 
 
 def owned(
