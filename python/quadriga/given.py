@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from .codelets import Codelet
 from .errors import InvalidArgument, InvalidType
-from .parameters import DEEPEST, FROZEN, frozen_value, held_by, own_copy, rebuilt
+from .parameters import DEEPEST, FROZEN, Made, frozen_value, held_by, own_copy, rebuilt
 
 _taking = threading.RLock()  # an array's class may have a copy() that takes results
 NOT_YET = object()  # nobody has asked for the result
@@ -95,7 +95,8 @@ class Given:
             if isinstance(operand, Promised):
                 _check_mode(codelet, index)
                 self._among[index] = self._take(operand)
-        self._parameters = {name: self._taken(value) for name, value in parameters.items()}
+        made: Made = {}
+        self._parameters = {n: self._taken(each, 0, made) for n, each in parameters.items()}
 
     def check_engine(self, core: _core.Engine) -> None:
         """Refuses futures of engines other than this one."""
@@ -125,12 +126,13 @@ class Given:
     def operands(self, views: list[Any]) -> list[Any]:
         """All operands of the body, from those that lie in tiles."""
         for index, result in self._among.items():
-            views.insert(index, _to_read(result.value))
+            views.insert(index, _to_read(result.value, 0, {}))
         return views
 
     def parameters(self) -> dict[str, Any]:
         """All parameters of the body."""
-        return {name: _filled(value) for name, value in self._parameters.items()}
+        made: Made = {}
+        return {name: _filled(each, 0, made) for name, each in self._parameters.items()}
 
     def _take(self, future: Promised) -> Result:
         if self._core not in (None, future._tasks.core):
@@ -139,10 +141,10 @@ class Given:
         self._producers.append(future._record)
         return future._result.for_task()
 
-    def _taken(self, value: Any, depth: int = 0) -> Any:
+    def _taken(self, value: Any, depth: int, made: Made) -> Any:
         if isinstance(value, Promised):
             return self._take(value)
-        return rebuilt(value, depth, self._taken)
+        return rebuilt(value, depth, self._taken, made)
 
 
 def holds_futures(parameters: Mapping[str, Any]) -> bool:
@@ -163,18 +165,18 @@ def _holds(values: Iterable[Any], depth: int, seen: set[tuple[int, int]]) -> boo
     return False
 
 
-def _filled(value: Any, depth: int = 0) -> Any:
+def _filled(value: Any, depth: int, made: Made) -> Any:
     if isinstance(value, Result):
-        return _to_read(value.value)
-    return rebuilt(value, depth, _filled)
+        return _to_read(value.value, 0, {})
+    return rebuilt(value, depth, _filled, made)
 
 
-def _to_read(value: Any, depth: int = 0) -> Any:
+def _to_read(value: Any, depth: int, made: Made) -> Any:
     """A result for one of several readers, none of which may change it for the others."""
     if not isinstance(value, np.ndarray):
         if type(value) in FROZEN:
             return FROZEN[type(value)](value)
-        return rebuilt(value, depth, _to_read)
+        return rebuilt(value, depth, _to_read, made)
     view = value.view()
     view.flags.writeable = False
     return view

@@ -71,20 +71,24 @@ def frozen(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def rebuilt(value: Any, depth: int, make: Callable[[Any, int], Any]) -> Any:
+def rebuilt(value: Any, depth: int, make: Callable[[Any, int, Made], Any], made: Made) -> Any:
     """A holder of other values with what a function makes of these; other values as they are."""
-    kind = type(value)
-    if depth >= DEEPEST:
+    if depth >= DEEPEST or (held := held_by(value)) is None:
         return value
+    key = (id(value), depth)
+    if (known := made.get(key)) is not None:
+        return known[1]
+    kind = type(value)
+    copy: Any
+    each_made = [make(each, depth + 1, made) for each in held]
     if kind in (dict, FrozenDict):
-        return FrozenDict((key, make(each, depth + 1)) for key, each in value.items())
-    if kind in (list, FrozenList):
-        return FrozenList(make(each, depth + 1) for each in value)
-    if kind is tuple:
-        return tuple([make(each, depth + 1) for each in value])
-    if is_named_tuple(value):
-        return kind._make([make(each, depth + 1) for each in value])
-    return value
+        copy = FrozenDict(zip(value, each_made, strict=True))
+    elif kind is tuple:
+        copy = tuple(each_made)
+    else:
+        copy = kind._make(each_made) if is_named_tuple(value) else FrozenList(each_made)
+    made[key] = value, copy
+    return copy
 
 
 def is_named_tuple(value: Any) -> bool:
@@ -118,17 +122,14 @@ def _frozen(value: Any, depth: int, made: Made) -> Any:
     is_array = isinstance(value, np.ndarray)
     if is_array and not is_writeable(value):
         return value
-    key = (id(value), 0 if is_array else depth)
-    if (known := made.get(key)) is not None:
-        return known[1]
-    if is_array:
+    if not is_array:
+        return rebuilt(value, depth, _frozen, made)
+    known = made.get((id(value), 0))
+    if known is None:
         if not _core.inside_body():  # whose task may be the one that is waited for
             registered.settle(value)
-        copy = copy_of(value)
-    else:
-        copy = rebuilt(value, depth, lambda each, deeper: _frozen(each, deeper, made))
-    made[key] = value, copy
-    return copy
+        known = made[id(value), 0] = value, copy_of(value)
+    return known[1]
 
 
 def copy_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -171,13 +172,17 @@ def is_writeable(array: np.ndarray[Any, Any]) -> bool:
         return True
 
 
-def own_copy(value: Any, depth: int = 0) -> Any:
+def own_copy(value: Any) -> Any:
     """A value with copies of its arrays, lists, dictionaries and the like, which may be written."""
+    return _own(value, 0, {})
+
+
+def _own(value: Any, depth: int, made: Made) -> Any:
     if isinstance(value, np.ndarray):
         return value.copy(order="K")
     if type(value) in (set, bytearray):
         return value.copy()
-    copy = rebuilt(value, depth, own_copy)
+    copy = rebuilt(value, depth, _own, made)
     if copy is not value and isinstance(copy, FrozenList):
         return list(copy)
     return dict(copy) if copy is not value and isinstance(copy, FrozenDict) else copy

@@ -14,7 +14,7 @@ import copy
 import gc
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from .parameters import FrozenDict, FrozenList
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, np.generic)
 _LOOKS, _PAUSE = 20, 0.005  # seconds
 _DEEPEST = 32  # containers inside of containers; what is deeper counts as one that hides things
+_SHALLOW = 2  # from here on holders are known again, as children that hold their parents come often
 
 
 def owned(
@@ -55,6 +56,7 @@ def owned(
         return held.pop()
     walk = _Walk(places)
     found = walk.owned(held.pop())
+    walk.made.clear()  # it may keep what was copied
     if walk.hides and _is_kept(memories):
         gc.collect()  # a circle of objects may only look as if it kept something
         if _is_kept(memories):
@@ -109,14 +111,22 @@ class _Walk:
     def __init__(self, places: Sequence[tuple[Layout, int, int]]) -> None:
         self._spans = [range(begin, begin + bytes_of(layout, ld)) for layout, begin, ld in places]
         self.hides = False  # Whether it met what it can't look into.
+        # Holders that it met deep inside, by their identity and depth, with what became of them: a
+        # child may hold its parent, which holds it.
+        self.made: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def owned(self, value: Any, depth: int = 0) -> Any:
         if isinstance(value, _PLAIN):
             return value
-        if isinstance(value, (tuple, list)) and depth < _DEEPEST:
-            return self._sequence(value, depth)
-        if isinstance(value, dict) and depth < _DEEPEST:
-            return self._dictionary(value, depth)
+        if isinstance(value, (tuple, list, dict)) and depth < _DEEPEST:
+            known = self.made.get((id(value), depth)) if depth >= _SHALLOW else None
+            if known is None:
+                is_dict = isinstance(value, dict)
+                walk: Callable[[Any, int], Any] = self._dictionary if is_dict else self._sequence
+                known = value, walk(value, depth)
+                if depth >= _SHALLOW:
+                    self.made[id(value), depth] = known
+            return known[1]
         span = span_of(value)
         if span is None:
             self.hides = True

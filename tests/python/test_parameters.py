@@ -307,6 +307,22 @@ def test_lists_that_hold_themselves_often(wrap):
         assert _ends(lambda: engine.submit(look, p=wrap(many)).result(20)) == 41
 
 
+def test_results_in_lists_that_hold_themselves_often():
+    def make():
+        many = [1]
+        many.extend([many] * 40)
+        return many
+
+    with quadriga.Engine("cpu:1") as engine:
+        future = engine.submit(quadriga.codelet(access=[])(make))
+        look = quadriga.codelet(access=[])(lambda p: len(p))
+        assert _ends(lambda: engine.submit(look, p=future).result(20)) == 41
+        assert _ends(lambda: len(future.result(20))) == 41
+        around = [future]
+        around.extend([around] * 40)
+        assert _ends(lambda: engine.submit(look, p=around).result(20)) == 41
+
+
 @pytest.mark.parametrize("asked", ["before", "after"])
 @pytest.mark.parametrize("make", [lambda: {1, 2}, lambda: bytearray(b"12")])
 def test_sets_and_bytearrays_that_a_program_changes_change_for_no_task(make, asked):

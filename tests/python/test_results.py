@@ -192,3 +192,23 @@ def test_results_that_nobody_can_read_are_not_kept(engine, monkeypatch):
     assert kept == []
     assert engine.submit(one_more, data.update()).result(20).tolist() == [4, 4, 4]
     assert len(kept) == 1
+
+
+def test_children_that_hold_their_parents():
+    def make(x):
+        parent = {"children": [], "x": x}
+        for k in range(20):
+            parent["children"].append({"parent": parent, "k": k})
+        return parent
+
+    ended = threading.Event()
+    with quadriga.Engine("cpu:1") as engine:
+        data = engine.data(np.arange(3.0))
+        future = engine.submit(
+            quadriga.codelet(access=["read"])(lambda x: make(x.sum())), data.read()
+        )
+        future.add_done_callback(lambda _: ended.set())
+        assert ended.wait(20)
+        tree = future.result()
+        assert tree["x"] == 3
+        assert tree["children"][19]["parent"] is tree
