@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from math import prod
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import mapped
 from .._core import MessageCommunicator, MessageStatus
@@ -333,8 +333,8 @@ class Communicator(PartsExchange, StartedExchanges):
         found = self.core.times()
         if found is None:
             return None
-        *phases, steps = found
-        return CollectiveTimes(*phases, [StepTime(*each) for each in steps])
+        *phases, steps = cast("tuple[Any, ...]", found)
+        return CollectiveTimes._make([*phases, [StepTime(*each) for each in steps]])
 
     def Split(
         self, color: int = 0, key: int = 0, *, deadline: float | None = None
