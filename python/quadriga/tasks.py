@@ -13,8 +13,6 @@ from .errors import (
     Cancelled,
     Deadline,
     Error,
-    InvalidArgument,
-    PeerLost,
     TaskFailed,
     Unavailable,
 )
@@ -157,7 +155,9 @@ class Tasks:
                 raised = self.failures.take_next()
             if raised is not None:
                 raise raised from None
-        except (InvalidArgument, PeerLost):  # of a message
+        except Deadline:
+            raise
+        except Error:  # of the runtime itself, or of a message
             self.reap()
             raise
         self.reap()
