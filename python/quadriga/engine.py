@@ -32,7 +32,7 @@ from .layout import layout_of, layout_of_new, layout_on_device
 from .machine import Device, Machine, core_of
 from .parameters import frozen
 from .place import Place, Retired
-from .record import Record
+from .record import Record, lacking
 from .settings import config
 from .tasks import Tasks
 from .tile_room import TileRoom
@@ -286,7 +286,11 @@ class Engine:
             tasks.make_room()
         place = _NO_DEVICE if device is None else self._device_index(device)
         rank = 0 if priority == 0 else whole("priority", priority, -(2**31), 2**31 - 1)
-        record = Record(tasks.next_number(), codelet, operands, parameters and frozen(parameters))
+        try:
+            parameters = parameters and frozen(parameters)
+            record = Record(tasks.next_number(), codelet, operands, parameters)
+        except registered.ContentLost as lost:
+            record = lacking(tasks.next_number(), codelet, operands, lost)
         core, after = codelet.core, _NONE
         if record.given is not None:
             record.given.check_engine(self.core)
@@ -471,12 +475,9 @@ class Engine:
 
         known[key] = weakref.ref(place, forget)
 
-    def _settle(self, address: int, size: int, writes: bool) -> None:
-        """Waits for the tasks that touch some memory; it is current afterwards."""
-        if not self._ending.is_due:
-            return
-        with self._tasks.originals():
-            self.core.settle(address, size, writes)
+    @property
+    def _settling(self) -> Tasks | None:
+        return self._tasks if self._ending.is_due else None
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes released data once there are at least this many.
