@@ -31,7 +31,9 @@ _WORK = concurrent.futures.thread._WorkItem.run.__code__  # of a pool's thread
 
 
 def refuse(
-    pending: Iterable[Record], has_ended: Callable[[Record], bool], awaited: Callable[[Record], bool]
+    pending: Iterable[Record],
+    has_ended: Callable[[Record], bool],
+    awaited: Callable[[Record], bool],
 ) -> None:
     """Raise if a body waits for this thread, which waits for the body's task or what follows it.
 

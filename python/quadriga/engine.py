@@ -287,8 +287,8 @@ class Engine:
         place = _NO_DEVICE if device is None else self._device_index(device)
         rank = 0 if priority == 0 else whole("priority", priority, -(2**31), 2**31 - 1)
         try:
-            parameters = parameters and frozen(parameters)
-            record = Record(tasks.next_number(), codelet, operands, parameters)
+            kept = parameters and frozen(parameters)
+            record = Record(tasks.next_number(), codelet, operands, kept)
         except registered.ContentLost as lost:
             record = lacking(tasks.next_number(), codelet, operands, lost)
         core, after = codelet.core, _NONE
@@ -474,10 +474,6 @@ class Engine:
                 del known[key]
 
         known[key] = weakref.ref(place, forget)
-
-    @property
-    def _settling(self) -> Tasks | None:
-        return self._tasks if self._ending.is_due else None
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes released data once there are at least this many.

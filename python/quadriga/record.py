@@ -136,6 +136,14 @@ class Record(_Members):
                 self.failures.note(self.number, self.withdrawn)
             raise self.withdrawn
 
+    def _lacking(self) -> int | None:
+        assert self.given is not None
+        try:
+            return self.given.lacking()
+        except Cancelled as error:  # a failure of another engine's
+            self.note_failure(error)
+            raise
+
     def prepare_for_cuda(self) -> None:
         """What needs Python, or fails, before an engine with CUDA devices gets the task."""
         codelet = self.codelet
@@ -177,7 +185,7 @@ class Record(_Members):
         body = self.codelet.cpu
         assert body is not None
         self._start()
-        if self.given is not None and (lacking := self.given.lacking()) is not None:
+        if self.given is not None and (lacking := self._lacking()) is not None:
             return lacking
         views: list[Any] = []
         memories: list[Any] = []  # Of views that end with the task; an array's own memory stays.
@@ -210,7 +218,7 @@ class Record(_Members):
         assert callable(function)
         assert arrays is not None
         self._start()
-        if self.given is not None and (lacking := self.given.lacking()) is not None:
+        if self.given is not None and (lacking := self._lacking()) is not None:
             return lacking
         views: list[Any] = []
         parameters = self.parameters

@@ -15,14 +15,6 @@ from . import _core
 from .foreign import DeviceArray
 
 
-class Settling(Protocol):
-    """The part of an engine that is used here."""
-
-    @property
-    def _settling(self) -> Tasks | None:
-        """What waits for the engine's tasks; None once it is closed."""
-
-
 class Tasks(Protocol):
     """Waits for the tasks that touch some memory, which is current afterwards."""
 
@@ -31,6 +23,21 @@ class Tasks(Protocol):
     def settle(self, address: int, size: int, writes: bool) -> None: ...
 
     def settle_for_task(self, address: int, size: int) -> tuple[int, str] | None: ...
+
+
+class Ending(Protocol):
+    """Knows whether an engine is still to be closed."""
+
+    is_due: bool
+
+
+class Settling(Protocol):
+    """The part of an engine that is used here."""
+
+    _ending: Ending
+
+    @property
+    def _tasks(self) -> Tasks: ...
 
 
 class ContentLost(Exception):
@@ -93,8 +100,8 @@ def settle_for_task(array: Any) -> None:
 def _settling(size: int) -> Iterator[Tasks]:
     for reference in list(_engines.values()) if size > 0 else ():
         engine = reference()
-        if engine is not None and (tasks := engine._settling) is not None:
-            yield tasks
+        if engine is not None and engine._ending.is_due:
+            yield engine._tasks
 
 
 def memory_of(array: Any) -> tuple[int, int]:

@@ -191,7 +191,7 @@ class Tasks:
                         return True
             return False
 
-        pending = sorted(list(self.pending.values()), key=lambda record: record.number)
+        pending = sorted(self.pending.values(), key=lambda record: record.number)
         circles.refuse(pending, lambda record: self.core.done(record.submitted), is_awaited)
 
     def originals(self) -> Originals:

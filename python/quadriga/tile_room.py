@@ -21,7 +21,6 @@ from .errors import TooLarge
 from .layout import Layout
 from .tasks import Tasks
 
-
 _PAUSE = 1e-3  # seconds
 
 

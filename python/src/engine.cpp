@@ -140,8 +140,7 @@ void remove(PyEngine& self, const nb::object& retired) {
   auto held = std::make_shared<Keep>();
   held->add(retired);
   state->removing().fetch_add(1);
-  const std::shared_ptr<void> removing(nullptr,
-                                       [state](void*) { state->removing().fetch_sub(1); });
+  const std::shared_ptr<void> removing(nullptr, [state](void*) { state->removing().fetch_sub(1); });
   const auto work = [state, removing, retired = retired.ptr(), arrays = held.get()] {
     std::vector<Data> leaving;
     {
@@ -197,7 +196,7 @@ void bind_waits(nb::class_<PyEngine>& engine) {
                             [data](Engine& e, double s) { e.wait(data, s); });
           },
           nb::arg("data"), nb::arg("seconds"))
-      .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"), 
+      .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"),
            nb::arg("look") = nb::none(), nb::arg("record") = nb::none())
       .def("cancel", cancel)
       .def("end", end)
