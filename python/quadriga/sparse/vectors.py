@@ -19,9 +19,9 @@ from ..machine import Machine
 from ..registered import settle
 from .distributed import Storage, core_options
 from .matrices import common_type, on_host
+from .options import FORMATS, number_of
 from .preconditioners import preconditioner_of
 from .row_blocks import as_rows, readable
-from .options import FORMATS, number_of
 from .solver import engine_for
 
 Array = npt.NDArray[Any]

@@ -118,9 +118,9 @@ Codelet restart_codelet(const std::vector<std::int64_t>& blocks, std::int64_t co
 }
 
 Codelet set_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
-  Codelet codelet = states_codelet(
-      "sparse_set_step", {blocks, columns, 1, 1, false},
-      [](const RunningColumn& at) { set_step(at.state, at.sums.of(0, at.column)); });
+  Codelet codelet =
+      states_codelet("sparse_set_step", {blocks, columns, 1, 1, false},
+                     [](const RunningColumn& at) { set_step(at.state, at.sums.of(0, at.column)); });
   codelet.cuda = set_step_on_cuda(blocks, columns);
   return codelet;
 }
@@ -137,17 +137,17 @@ Codelet set_direction_codelet(const std::vector<std::int64_t>& blocks, std::int6
 }
 
 Codelet set_step_alone_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
-  Codelet codelet = states_codelet(
-      "sparse_set_step", {blocks, columns, 1, 1, false}, [](const RunningColumn& at) {
-        set_step_without_product(at.state, at.sums.of(0, at.column));
-      });
+  Codelet codelet = states_codelet("sparse_set_step", {blocks, columns, 1, 1, false},
+                                   [](const RunningColumn& at) {
+                                     set_step_without_product(at.state, at.sums.of(0, at.column));
+                                   });
   codelet.cuda = set_step_alone_on_cuda(blocks, columns);
   return codelet;
 }
 
 Codelet end_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
-  Codelet codelet = states_codelet(
-      "sparse_end_step", {blocks, columns, 1, 2, true}, [](const RunningColumn& at) {
+  Codelet codelet =
+      states_codelet("sparse_end_step", {blocks, columns, 1, 2, true}, [](const RunningColumn& at) {
         record_step(at.state, at.of_step(), 0, at.history, at.columns, at.column);
       });
   codelet.cuda = end_step_on_cuda(blocks, columns);
@@ -162,8 +162,8 @@ Codelet set_scalars_codelet(const std::vector<std::int64_t>& blocks, std::int64_
       "sparse_set_scalars", {blocks, columns, is_pipelined ? 1U : 2U, 3, true},
       [=](const RunningColumn& at) {
         record_step(at.state, at.of_step(), period, at.history, at.columns, at.column);
-        set_step_without_product(at.state, is_pipelined ? at.sums.of(2, at.column)
-                                                        : at.sums.next().of(0, at.column));
+        set_step_without_product(
+            at.state, is_pipelined ? at.sums.of(2, at.column) : at.sums.next().of(0, at.column));
       });
   codelet.cuda = set_scalars_on_cuda(blocks, columns, method);
   return codelet;
