@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tools/beside.py: MPI programs run without the preload library and with it, in turn.
-import os
 import resource
 import statistics
 import subprocess
@@ -37,9 +36,7 @@ def run(command: list[str], folder: Path, limit: float) -> Ended:
         ["timeout", "-k", "3", f"{limit:g}", *command], cwd=folder, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
     )  # fmt: skip
-    return Ended(
-        ended.returncode, time.monotonic() - begin, core_seconds() - cores, ended.stdout
-    )
+    return Ended(ended.returncode, time.monotonic() - begin, core_seconds() - cores, ended.stdout)
 
 
 def library_of(mpi: str) -> str:

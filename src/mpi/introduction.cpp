@@ -21,20 +21,20 @@ std::vector<Introduction> introductions(const Introduction& own, MPI_Comm comm, 
   return all;
 }
 
-Meeting meeting_of(int ranks) {
-  Meeting meeting;
+JoiningPlace joining_place(int ranks) {
+  JoiningPlace place;
   try {
     const std::string address = message::new_address(), token = message::new_token();
     const message::Nonce nonce = message::random_nonce();
-    static_assert(sizeof nonce >= sizeof meeting.mark);
-    std::memcpy(meeting.mark.data(), nonce.data(), meeting.mark.size());
-    std::strncpy(meeting.token, token.c_str(), sizeof meeting.token - 1);
-    std::strncpy(meeting.address, address.c_str(), sizeof meeting.address - 1);
-    meeting.probed = ProbedSends::create(ranks);
+    static_assert(sizeof nonce >= sizeof place.mark);
+    std::memcpy(place.mark.data(), nonce.data(), place.mark.size());
+    std::strncpy(place.token, token.c_str(), sizeof place.token - 1);
+    std::strncpy(place.address, address.c_str(), sizeof place.address - 1);
+    place.probed = ProbedSends::create(ranks);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "quadriga mpi-preload: %s\n", error.what());
   }
-  return meeting;
+  return place;
 }
 
 }  // namespace quadriga::mpi

@@ -16,7 +16,7 @@
 namespace quadriga::mpi {
 
 /// Where the ranks join; the first one's.
-struct Meeting {
+struct JoiningPlace {
   char address[128] = {};  ///< Empty: it has no place.
   char token[64] = {};
   std::array<unsigned char, 16> mark{};  ///< At the head of all envelopes; nobody guesses it.
@@ -28,12 +28,12 @@ struct Introduction {
   bool opens = false;                   ///< It opens envelopes.
   bool counts = false;                  ///< It would print counters.
   std::array<bool, functions> takes{};  ///< Functions that it takes over.
-  Meeting meeting;
+  JoiningPlace place;
 };
 
 /// Of all ranks of a communicator, in order; each calls it with its own.
 std::vector<Introduction> introductions(const Introduction& own, MPI_Comm comm, std::size_t ranks);
 /// A place for so many ranks to meet at, made by the first one.
-Meeting meeting_of(int ranks);
+JoiningPlace joining_place(int ranks);
 
 }  // namespace quadriga::mpi

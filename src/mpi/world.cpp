@@ -78,24 +78,24 @@ void open_comm(World& made, const std::vector<int>& ranks) {
 }
 
 // Whether all ranks have joined; those that haven't couldn't fetch what they are offered.
-bool join(World& made, const Meeting& meeting) {
+bool join(World& made, const JoiningPlace& place) {
   int rank = 0, size = 0;
   PMPI_Comm_rank(made.comm, &rank);
   PMPI_Comm_size(made.comm, &size);
-  made.mark = meeting.mark;
+  made.mark = place.mark;
   int mine[2] = {0, 0}, all[2] = {0, 0};  // Joined, and shares slots.
   try {
-    require(meeting.address[0] != '\0', "rank 0 has no place to meet at");
+    require(place.address[0] != '\0', "rank 0 has no place to meet at");
     message::Patience patience;
     patience.seconds = 60;
     auto endpoint =
-        message::join({meeting.address, rank, size, message::parse_token(meeting.token)}, patience);
+        message::join({place.address, rank, size, message::parse_token(place.token)}, patience);
     made.core = std::make_unique<message::CommunicatorCore>(std::move(endpoint));
     mine[0] = 1;
   } catch (const std::exception& error) {
     say(error.what());
   }
-  made.probed = ProbedSends::open(meeting.probed, rank, size);
+  made.probed = ProbedSends::open(place.probed, rank, size);
   mine[1] = made.probed ? 1 : 0;
   PMPI_Allreduce(mine, all, 2, MPI_INT, MPI_MIN, made.comm);
   if (all[1] == 0) made.probed.reset();
@@ -110,7 +110,7 @@ Introduction introduction_of(const World& made, bool is_first, int ranks) {
   own.counts = made.switches.counters;
   for (std::size_t i = 0; i < functions; ++i)
     own.takes[i] = own.sends && !made.switches.disabled[i];
-  if (is_first) own.meeting = meeting_of(ranks);
+  if (is_first) own.place = joining_place(ranks);
   return own;
 }
 
@@ -156,8 +156,8 @@ void after_init(int thread_level) noexcept {
     const std::vector<Introduction> all = introduced(*world, own, ranks);
     world->is_counted = all.front().counts;
     world->is_joined =
-        std::ranges::any_of(all, &Introduction::sends) && join(*world, all.front().meeting);
-    ProbedSends::close(own.meeting.probed);
+        std::ranges::any_of(all, &Introduction::sends) && join(*world, all.front().place);
+    ProbedSends::close(own.place.probed);
     if (!world->is_joined) return;
     for (std::size_t i = 0; i < functions; ++i)
       world->shared[i] =
