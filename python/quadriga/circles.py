@@ -3,8 +3,8 @@
 """A body may start a thread, or give work to one, and wait for it. If that thread waits for the
 body's own task, or for one that follows it, neither ends.
 
-Whom a thread joins, or whose `concurrent.futures.Future` it waits for, is read from its stack. Waits
-by other means, as by an `Event`, and those with a timeout aren't seen.
+Whom a thread joins, or whose `concurrent.futures.Future` it waits for, is read from its stack.
+Waits by other means, as by an `Event`, and those with a timeout aren't seen.
 """
 
 from __future__ import annotations
