@@ -293,8 +293,7 @@ CholeskyChoice search(const Engine& engine, const DeviceGroup& group, const Prob
   choice.tasks = cholesky_tasks(times.shape.tiles);
   choice.saved = planning_seconds(choice.foretold) - spent;
   const bool several = group.size() >= 2 || sharing_host(engine, problem.dtype);
-  const bool may_pull =
-      several && problem.kind == Problem::Kind::cholesky && !problem.from_source;
+  const bool may_pull = several && problem.kind == Problem::Kind::cholesky && !problem.from_source;
   choice.untried = places_beside(group.places, may_pull);
   const bool fits = cholesky_blocks(times.shape).size() == 1;
   // A task of what doesn't fit the devices takes far longer to try.
