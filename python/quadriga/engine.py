@@ -291,6 +291,8 @@ class Engine:
             record = Record(tasks.next_number(), codelet, operands, kept)
         except registered.ContentLost as lost:
             record = lacking(tasks.next_number(), codelet, operands, lost)
+        if device is not None or priority:
+            codelet.refuse_taken(priority=priority != 0, device=device is not None)
         core, after = codelet.core, _NONE
         if record.given is not None:
             record.given.check_engine(self.core)
