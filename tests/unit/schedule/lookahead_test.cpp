@@ -231,7 +231,7 @@ TEST(Lookahead, HasNewsOnlyOfWhatChangedOrCanBeFetched) {
   EXPECT_EQ(bring(), 1u);
   bring();
   EXPECT_FALSE(lookahead.has_news());
-  for (std::size_t i = 0; i < Lookahead::most_tasks; ++i) program.read(2);
+  for (std::size_t i = 0; i + 1 < Lookahead::most_tasks; ++i) program.read(2);
   EXPECT_TRUE(lookahead.has_news()) << "more tasks come in sight";
   bring();
   EXPECT_FALSE(lookahead.has_news()) << "as many as it looks at are in sight";
