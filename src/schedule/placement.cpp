@@ -13,6 +13,7 @@ namespace quadriga {
 
 void Placement::submitted(PlannedTask& planned) {
   if (is_bound(*planned.task)) choose(planned);
+  if (planned.device == no_device) state_.plan.plan_uses(planned);
 }
 
 /// Where it runs is known before it is ready.
