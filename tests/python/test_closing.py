@@ -36,7 +36,7 @@ def run(text, *arguments):
         [sys.executable, "-c", _HEAD + textwrap.dedent(text), *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert result.returncode == 0, (result.returncode, result.stdout, result.stderr)
     return result.stdout

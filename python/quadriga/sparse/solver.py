@@ -73,6 +73,9 @@ class Solver:
         machine's description of one device (``plan["method_reason"]``).
         Bits are those of one device of the kind; each method has its own rounding. What a device's
         memory can't hold counts, so that under another ``memory=`` limit ``"cg"`` may be another.
+    fast : bool, default: False
+        Whether ``"cg"`` chooses the shortest on the devices that get rows, whose sums wait for each
+        other, so that the number of devices decides the bits of results.
     M : str, array_like, `Aggregation` or hierarchy, optional
         The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, the
         inverses of its diagonal blocks, a polynomial, a cycle through levels, or a diagonal of
@@ -161,6 +164,7 @@ class Solver:
         method: str = "cg",
         M: Any = None,
         *,
+        fast: bool = False,
         format: str = "auto",
         parts: int | None = None,
         order: str | None = None,
@@ -195,8 +199,10 @@ class Solver:
         for name, value in (("recorded", recorded), ("overlap", overlap)):
             if value is not None and not isinstance(value, bool):
                 raise InvalidType(f"{name} is {value!r}; expected True, False, or None")
+        if not isinstance(fast, bool):
+            raise InvalidType(f"fast is {fast!r}; expected True or False")
         file = "" if spill is None else os.fspath(spill)
-        storage = Storage(layout, given, wanted, recorded, *ways, overlap, file, arranged)
+        storage = Storage(layout, given, wanted, recorded, *ways, overlap, file, arranged, fast)
         #: Where it is.
         self.engine = engine_for(engine, devices)
         #: Of the matrix, (n, n).

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "sparse/method.h"
@@ -394,6 +396,58 @@ TEST(CgMethods, AreChosenOnGpusByTheMachinesFigures) {
     // Without launches nothing is left to gain.
     machine.launch_seconds = 0;
     EXPECT_EQ(chosen(48, 7).method, CgMethod::classic);
+  }
+}
+
+TEST(CgMethods, AreChosenByTheNumberOfDevicesWhereItMayDecide) {
+  Machine machine = Machine::parse("machine=" QUADRIGA_SOURCE_DIR "/machines/h200x4.json");
+  std::vector<DeviceId> all;
+  for (std::size_t i = 0; i < machine.devices.size(); ++i)
+    if (machine.devices[i].kind == DeviceKind::emulated) {
+      machine.devices[i].kind = DeviceKind::cuda;
+      all.push_back(static_cast<DeviceId>(i));
+    }
+  ASSERT_EQ(all.size(), 4u);
+  const auto chosen = [&](std::int64_t points, std::int64_t stencil, std::size_t devices) {
+    const std::int64_t rows = points * points * points;
+    return choose_method(machine,
+                         {rows, DType::float64, 12.0 * static_cast<double>(stencil * rows)},
+                         CgMethod::automatic, false, std::span(all).first(devices));
+  };
+  // One device waits for nobody: what it is given alone.
+  EXPECT_EQ(chosen(48, 7, 1).method, CgMethod::single_reduction);
+  EXPECT_EQ(chosen(128, 27, 1).method, CgMethod::classic);
+  // A quarter of eight vectors of 0.9 MB costs less than a round trip of the sums.
+  EXPECT_EQ(chosen(48, 7, 4).method, CgMethod::pipelined) << chosen(48, 7, 4).reason;
+  EXPECT_NE(chosen(48, 7, 4).reason.find("4 devices"), std::string::npos);
+  // Of eight vectors of 1 GB not.
+  EXPECT_EQ(chosen(512, 27, 4).method, CgMethod::classic) << chosen(512, 27, 4).reason;
+  // Without latencies there is nothing to hide.
+  for (Link& each : machine.links) each.latency_seconds = 0;
+  EXPECT_NE(chosen(48, 7, 4).method, CgMethod::pipelined) << chosen(48, 7, 4).reason;
+}
+
+TEST(CgMethods, DependOnTheNumberOfDevicesOnRequestOnly) {
+  const auto a = grid_matrix<double>({11, 10, 12}, 0.1);
+  const auto b = random_vector<double>(a.rows, 6);
+  for (const bool fast : {false, true}) {
+    EngineOptions given = engine_of({CgMethod::classic, 4});
+    // A byte a picosecond, and a launch that costs nothing: vectors are free, sums aren't.
+    given.machine->kernels["bytes"]["emulated"] = {{1000, 1e-9}};
+    for (Link& each : given.machine->links) each.latency_seconds = 1e-3;
+    Engine engine(given);
+    SolverOptions options;
+    options.precondition = Precondition::jacobi;
+    options.fast = fast;
+    options.parts = 4;
+    const Solver solver(engine, a.view(), options);
+    EXPECT_EQ(solver.plan().method, fast ? CgMethod::pipelined : CgMethod::classic)
+        << solver.plan().method_reason;
+    std::vector<double> x(b.size());
+    SolveOptions wanted;
+    wanted.rtol = 1e-9;
+    EXPECT_EQ(solver.cg(b.data(), x.data(), 1, wanted).reason, StopReason::converged);
+    EXPECT_LE(residual(a, x, b), 1.001e-9 * norm(b));
   }
 }
 
