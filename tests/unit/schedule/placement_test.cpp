@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/unit/schedule/placement_test.cpp: where ready tasks go by the tiles that are, or will be, on
-// a device.
+// tests/unit/schedule/placement_test.cpp: where ready tasks go by the tiles that are, or will be,
+// on a device.
 #include "scheduler_parts.h"
 
 namespace quadriga {
