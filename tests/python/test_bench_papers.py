@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from quadriga.bench import program
 from quadriga.bench.papers.command import papers
 from quadriga.bench.papers.experiments import EXPERIMENTS, POLICIES, Experiment, Point
+from quadriga.bench.papers.page import page
 from quadriga.bench.papers.published import PUBLISHED
 from quadriga.bench.papers.running import run
 
@@ -127,12 +128,30 @@ def test_numbers_of_the_papers_belong_to_figures_that_are_redone():
 
 def test_the_page_shows_a_plot_and_the_papers_numbers(tmp_path):
     pytest.importorskip("matplotlib")
-    page = tmp_path / "papers.html"
-    outcome = CliRunner().invoke(papers, ["--figure", "lima-6", "--quick", "--page", str(page)])
+    file = tmp_path / "papers.html"
+    outcome = CliRunner().invoke(papers, ["--figure", "lima-6", "--quick", "--page", str(file)])
     assert outcome.exit_code == 0, outcome.output
-    text = page.read_text()
+    text = file.read_text()
     assert text.count("<svg") == 1 and "states no number" in text
     assert "DPOTRF runs on cores only" in text, "what the descriptions assume"
+
+
+def test_no_curve_of_the_page_leaves_its_panel(monkeypatch):
+    figure = pytest.importorskip("matplotlib.figure")
+    drawn = []
+    save = figure.Figure.savefig
+    monkeypatch.setattr(
+        figure.Figure, "savefig", lambda self, *a, **k: (drawn.append(self), save(self, *a, **k))[1]
+    )
+    rows = [
+        {"figure": "wu-3.8", "line": "flat", "policy": policy, "x": 1.0, "value": 10.0**power}
+        for power, policy in enumerate(POLICIES)
+    ]
+    page(rows, program.package() / "machines" / "papers")
+    (plot,) = drawn
+    for axes in plot.axes:
+        bottom, top = axes.get_ylim()
+        assert bottom == 0 and top >= 10.0 ** (len(POLICIES) - 1)
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,9 @@ def _plot(experiment: Experiment, rows: Sequence[Row]) -> Markup:
                 axes.axhline(each.value, color="grey", linewidth=0.7, linestyle=":")
         axes.set_title(policy)
         axes.set_xlabel(experiment.x)
-        axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
+    # Once all is drawn: panels share the axis, and a limit that is set ends its growth.
+    panels[0].set_ylim(bottom=0)
     panels[0].set_ylabel(experiment.unit)
     panels[-1].legend(fontsize="x-small")
     text = io.StringIO()
