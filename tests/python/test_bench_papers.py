@@ -40,6 +40,15 @@ def test_one_gpu_moves_what_must_cross_once_and_computes_at_the_rate_that_is_sta
         assert least <= row["value"] <= most
 
 
+@pytest.mark.parametrize("devices", [5, 6, 7, 8])
+def test_the_default_is_near_the_best_policy_of_a_product_on_any_number_of_gpus(devices):
+    machine = program.package() / "machines" / "papers" / "idgraf.json"
+    words = {"machine": machine, "operation": "gemm", "n": 16384, "tile": 1024, "cores": 0}
+    policies = ("", "steal", "earliest-finish", "weight", "data-first")
+    rates = {each: _simulated(**words, devices=devices, policy=each) for each in policies}
+    assert rates[""]["value"] >= 0.97 * max(row["value"] for row in rates.values())
+
+
 def test_divided_tasks_are_faster_than_flat_ones_where_tiles_are_large():
     flat, divided = (_simulated(tile=1024, fine=fine)["value"] for fine in (0, 128))
     assert divided > 1.5 * flat
