@@ -16,22 +16,29 @@ bool is_on_device(const void* buffer, std::int64_t count, MPI_Datatype datatype)
   if (device_buffers.load(std::memory_order_relaxed) == nullptr || count <= 0 ||
       datatype == MPI_DATATYPE_NULL)
     return false;
-  // A buffer of the device is known without its type.
-  return on_device(buffer) || is_on_device(buffer, type_at(datatype));
+  if (on_device(buffer)) return true;
+  // Its lowest element tells, which MPI knows without the layout: to find that out would take
+  // longer than a message of a type that is made for it.
+  MPI_Aint first = 0, extent = 0;
+  return PMPI_Type_get_true_extent(datatype, &first, &extent) == MPI_SUCCESS && first != 0 &&
+         on_device(static_cast<const std::byte*>(buffer) + first);
 }
 
 Incoming::Incoming(void* buffer, std::int64_t count, MPI_Datatype datatype)
     : into_{buffer, count, nullptr}, datatype_(datatype) {
   if (count <= 0 || datatype == MPI_DATATYPE_NULL) return;
-  const Datatype& type = type_at(datatype);
-  is_lasting_ = type.is_lasting();
-  const bool device = is_on_device(buffer, type);
-  if (!device && (receives_parts() || type.ends_with_element(envelope_bytes))) return;
+  const bool device = is_on_device(buffer, count, datatype);
+  if (!device && (receives_parts() || type_at(datatype).ends_with_element(envelope_bytes))) return;
   keep_type();
   const std::int64_t bytes = into_.type->bytes() * count;
   require(bytes <= most_count, "this receive has 2 GiB at most");
   bounce_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes) + 1);
   bounce_count_ = static_cast<WideCount>(bytes);
+}
+
+void Incoming::outlive_type() {
+  if (into_.type || into_.count <= 0 || datatype_ == MPI_DATATYPE_NULL) return;
+  if (!type_at(datatype_).is_lasting()) keep_type();
 }
 
 int Incoming::unpack(const std::byte* packed, std::int64_t bytes) noexcept {

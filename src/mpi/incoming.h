@@ -20,9 +20,7 @@ class Incoming {
   Incoming(void* buffer, std::int64_t count, MPI_Datatype datatype);
 
   /// For a receive that ends in a later call, before which the program may free the type's handle.
-  void outlive_type() {
-    if (!is_lasting_) keep_type();
-  }
+  void outlive_type();
 
   // What MPI receives into.
   void* buffer() const noexcept { return bounce_ ? bounce_.get() : into_.buffer; }
@@ -50,21 +48,14 @@ class Incoming {
   int unpack(const std::byte* packed, std::int64_t bytes) noexcept;
 
   Destination into_;
-  bool is_lasting_ = false;  ///< MPI's own type, or none.
   MPI_Datatype datatype_ = MPI_DATATYPE_NULL;
   std::unique_ptr<std::byte[]> bounce_;
   WideCount bounce_count_ = 0;
   MPI_Datatype bounce_type_ = MPI_BYTE;
 };
 
-/// Whether a buffer's first byte is a device's. False if the datatype is none.
+/// Whether a buffer's lowest element is a device's. False if the datatype is none.
 bool is_on_device(const void* buffer, std::int64_t count, MPI_Datatype datatype);
-/// The same for elements of a type that is known.
-inline bool is_on_device(const void* buffer, const Datatype& type) noexcept {
-  return on_device(buffer) ||
-         (type.first() != 0 && on_device(static_cast<const std::byte*>(buffer) + type.first()));
-}
-
 /// Errors: unavailable if the function is switched off and the buffer a device's.
 inline void check_switch(Function function, const void* buffer, std::int64_t count,
                          MPI_Datatype datatype) {
