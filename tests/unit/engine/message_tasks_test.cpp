@@ -129,10 +129,14 @@ class Program {
         into = std::fmod(3 * into + arguments.operands[0].as<double>()[i], 1021);  // exact
       }
     };
+    const std::size_t devices = own.engine.machine().devices.size();
     for (const Step& step : steps_) {
+      SubmitOptions options;
+      options.device = static_cast<DeviceId>((step.from + step.to) % devices);
       if (step.kind == Step::compute && step.rank == rank)
         own.engine.submit(
-            add, {{own.data[step.from], Access::read}, {own.data[step.to], Access::update}});
+            add, {{own.data[step.from], Access::read}, {own.data[step.to], Access::update}},
+            options);
       if (step.kind == Step::message && step.other == rank)
         own.receive(step.to, step.rank, step.any_tag ? message::any_tag : step.tag);
       if (step.kind == Step::message && step.rank == rank)
