@@ -34,8 +34,8 @@ class Ending(Protocol):
 class Settling(Protocol):
     """The part of an engine that is used here."""
 
-    _ending: Ending
-
+    @property
+    def _ending(self) -> Ending: ...
     @property
     def _tasks(self) -> Tasks: ...
 
