@@ -67,10 +67,10 @@ class Communicator {
   /// Copies the root's elements to all ranks.
   void bcast(const ReceiveBuffer& elements, int root = 0, Seconds deadline = {}) const;
   /// Combines the ranks' elements on the root; `into`, as long, counts there only. The order of
-  /// operations depends on size and root alone, of arrays on devices also on their links' rate
-  /// and on what a message costs there (`message` of the machine's description):
-  /// results are the same to the bit on any cores. With reproducible(operation) the size and the
-  /// links don't count either.
+  /// operations depends on size and root alone, of few bytes also on whether all are on the host,
+  /// of arrays on devices on their links' rate and on what a message costs there (`message` of the
+  /// machine's description): results are the same to the bit on any cores. With
+  /// reproducible(operation) size, place and links don't count.
   void reduce(const SendBuffer& from, const ReceiveBuffer& into, ReduceRule by = {}, int root = 0,
               Seconds deadline = {}) const;
   /// The same on all ranks; `into` may be `from`.

@@ -225,10 +225,6 @@ TransferPtr Collective::start_receive(int from, void* data, std::size_t bytes) {
   return communicator_.endpoint().start_receive(message(from, bytes_place(data, bytes)));
 }
 
-void Collective::exchange(int to, const void* sent, int from, void* received, std::size_t bytes) {
-  wait({start_receive(from, received, bytes), start_send(to, sent, bytes)});
-}
-
 // Whatever happens, nothing of it uses the memory afterwards.
 void Collective::wait(const std::vector<TransferPtr>& transfers) {
   try {

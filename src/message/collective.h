@@ -83,8 +83,6 @@ class Collective {
   void receive_place(int from, const MessageBuffer& place);
   TransferPtr start_send(int to, const void* data, std::size_t bytes);
   TransferPtr start_receive(int from, void* data, std::size_t bytes);
-  /// Sends one and receives another at once.
-  void exchange(int to, const void* sent, int from, void* received, std::size_t bytes);
   void wait(const std::vector<TransferPtr>& transfers);
   /// A few bytes for each rank and from each: of `from`, so many bytes apart.
   void all_to_all(const void* from, std::size_t from_step, void* into, std::size_t bytes);

@@ -76,12 +76,13 @@ Home home_of(const MessageBuffer& from, const MessageBuffer& into) {
 }
 
 // Few bytes of the host, packed, travel with the agreement unless something says how they must.
+// `told`: how many each rank tells, or the root does: whoever hears them has no room for more.
 class FewBytes {
  public:
   FewBytes(CollectiveTerms& terms, const MessageBuffer& from, const MessageBuffer& into,
-           const TreeOptions& options) {
+           const TreeOptions& options, std::size_t told) {
     if (!terms.fault.empty() || options != TreeOptions{} || from.on_device() || into.on_device() ||
-        from.bytes() > Collective::most_told)
+        told > Collective::most_told)
       return;
     const std::span packed = std::span(packed_).first(from.bytes());
     copy_on_host(from, bytes_place(packed.data(), packed.size()));
@@ -136,7 +137,7 @@ void CommunicatorCore::broadcast(const MessageBuffer& place, int root, const Pat
       first_of(root_fault(root, size()), receives ? overlap_fault(place) : std::string())};
   add_options(terms, forced_);
   terms.offer = offer_of(message::home_of(place));
-  const FewBytes few(terms, receives ? MessageBuffer{} : place, place, forced_);
+  const FewBytes few(terms, receives ? MessageBuffer{} : place, place, forced_, place.bytes());
   collective.run(terms, [&] {
     if (collective.has_told()) {
       if (receives) copy_on_host(bytes_place(collective.told(root), place.bytes()), place);
@@ -170,7 +171,7 @@ void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& in
   const MessageBuffer wanted = is_root ? into : MessageBuffer{};
   const Home home = home_of(from, wanted);
   terms.offer = offer_of(home);
-  const FewBytes few(terms, from, wanted, options);
+  const FewBytes few(terms, from, wanted, options, from.bytes());
   collective.run(terms, [&] {
     if (collective.has_told()) {
       if (is_root) combine_told(collective, into, operation);
@@ -201,7 +202,7 @@ void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer
   add_options(terms, options);
   const Home home = home_of(from, into);
   terms.offer = offer_of(home);
-  const FewBytes few(terms, from, into, options);
+  const FewBytes few(terms, from, into, options, from.bytes());
   collective.run(terms, [&] {
     if (collective.has_told()) {
       combine_told(collective, into, operation);
@@ -274,7 +275,7 @@ void CommunicatorCore::all_gather(const MessageBuffer& from, const MessageBuffer
                         first_of(part_fault(into, from, size()), overlap_fault(into))};
   add_options(terms, forced_);
   terms.offer = offer_of(home_of(from, into));
-  const FewBytes few(terms, from, into, forced_);
+  const FewBytes few(terms, from, into, forced_, from.bytes());
   collective.run(terms, [&] {
     if (collective.has_told()) {
       gather_told(collective, from.bytes(), into);

@@ -151,7 +151,7 @@ std::vector<int> Job::ranks(int own_rank) {
   using namespace std::chrono_literals;
   if (started_ >= 0) known_ = listen_at(fmt::format("{}{}.{}", key_, getpid(), own_rank));
   if (known_ < 0) return {own_rank};
-  const auto until = std::chrono::steady_clock::now() + 20s;
+  const auto until = std::chrono::steady_clock::now() + 60s;
   do {
     const Names found = names_of(key_);
     if (found.started > 0 && found.ranks.size() >= found.started) return found.ranks;

@@ -115,7 +115,7 @@ class World {
   // others may repeat.
   void collective(Input& input) {
     const auto operation = input.take<std::uint8_t>();
-    const std::size_t count = input.take<std::uint8_t>() % 24 * all_.size();
+    const std::size_t count = input.take<std::uint8_t>() % 160 * all_.size();
     const auto choice = input.take<std::uint8_t>();
     const bool on_device = (choice & 1) != 0;
     Numbers from(count, on_device), into(count, on_device);

@@ -10,7 +10,7 @@ import numpy as np
 import quadriga
 from quadriga import message
 from quadriga.message import Layout
-comm = message.world(deadline=30)
+comm = message.world(deadline=200)
 
 def print(*words, flush=True):  # All ranks share one pipe: a line is written at once.
     os.write(1, (" ".join(map(str, words)) + "\\n").encode())

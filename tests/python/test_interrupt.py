@@ -184,7 +184,7 @@ def run(program, interrupt=True):
         stderr=subprocess.PIPE,
         text=True,
     )
-    watchdog = threading.Timer(30, process.kill)
+    watchdog = threading.Timer(240, process.kill)
     watchdog.start()
     sent = noticed = 0.0
     lines = []

@@ -43,7 +43,7 @@ def test_too_few_threads_are_an_error(devices):
         use("cpu:1")  # whatever is opened late is open
         if os.getuid() == 0:
             # Root has no limit, and others may run processes as nobody.
-            os.setgid(65534), os.setuid(200_000 + os.getpid())
+            os.setgid(65534), os.setuid(60_000 + os.getpid() % 5_000)
             most = len(os.listdir("/proc/self/task")) + 14
         else:
             most = 0

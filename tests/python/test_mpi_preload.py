@@ -213,7 +213,8 @@ def test_nothing_is_taken_over_where_nobody_sends_envelopes(mpi, tmp_path):
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)
-def test_a_start_takes_few_collective_calls(mpi, tmp_path):
+def test_a_start_takes_few_collective_calls(mpi, tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRIGA_MPI_CUDA", "0")  # no rank has devices
     program = tmp_path / "starts"
     build(mpi, PROGRAMS / "starts.c", program, "-rdynamic", "-ldl")
     calls = {}

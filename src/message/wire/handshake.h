@@ -24,7 +24,7 @@ namespace quadriga::message {
 
 struct Hello {
   /// Counts changes of anything that ranks send each other.
-  static constexpr std::uint32_t protocol = 2;
+  static constexpr std::uint32_t protocol = 3;
   std::uint32_t version = protocol;
   std::int32_t rank = 0;
   std::int32_t size = 0;
