@@ -13,7 +13,7 @@ import concurrent.futures
 import concurrent.futures.thread
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -31,7 +31,7 @@ _WORK = concurrent.futures.thread._WorkItem.run.__code__  # of a pool's thread
 
 
 def refuse(
-    pending: Iterable[Record],
+    pending: dict[int, Record],
     has_ended: Callable[[Record], bool],
     awaited: Callable[[Record], bool],
 ) -> None:
@@ -39,8 +39,8 @@ def refuse(
 
     Parameters
     ----------
-    pending : iterable of Record
-        The engine's tasks, in order of submission.
+    pending : dict of int to Record
+        The engine's tasks, by their numbers in order of submission.
     has_ended : callable
         Whether one has ended.
     awaited : callable
@@ -53,7 +53,8 @@ def refuse(
     waiting = _waiting_for(threading.get_ident())
     if not waiting:
         return
-    tasks = [each for each in pending if each.core is not None and not has_ended(each)]
+    in_order = sorted(pending.values(), key=lambda record: record.number)
+    tasks = [each for each in in_order if each.core is not None and not has_ended(each)]
     for body in tasks:
         if body.thread not in waiting:
             continue
@@ -104,25 +105,53 @@ def _waits(frame: FrameType, awaited: Any) -> bool:
 def _following(task: Record, tasks: list[Record]) -> list[Record]:
     """A task, and those that can't start before it has ended."""
     found = [task]
+    touched = _Touched()
+    touched.add(task)
     for each in tasks:
-        if each.number > task.number and any(_conflict(each, before) for before in found):
+        if each.number > task.number and touched.keeps(each):
             found.append(each)
+            touched.add(each)
     return found
 
 
-def _conflict(one: Record, other: Record) -> bool:
-    if one.given is not None and any(each is other for each in one.given.producers):
-        return True
-    return any(
-        (mine != "read" or its != "read") and _share(place, another)
-        for place, mine in zip(one.places, one.access, strict=True)
-        for another, its in zip(other.places, other.access, strict=True)
-    )
+class _Touched:
+    """What some tasks read and write, each place once."""
+
+    def __init__(self) -> None:
+        self._tasks: set[int] = set()  # by identity
+        self._places: dict[int, tuple[Any, bool]] = {}  # by identity; whether one writes it
+        self._shared: dict[tuple[int, int], bool] = {}
+
+    def add(self, task: Record) -> None:
+        self._tasks.add(id(task))
+        for place, mode in zip(task.places, task.access, strict=False):
+            writes = mode != "read" or self._places.get(id(place), (None, False))[1]
+            self._places[id(place)] = (place, writes)
+
+    def keeps(self, task: Record) -> bool:
+        """Whether a later task waits for one of them."""
+        if task.given is not None and any(id(each) in self._tasks for each in task.given.producers):
+            return True
+        return any(
+            (mode != "read" or writes) and self._share(place, other)
+            for place, mode in zip(task.places, task.access, strict=False)
+            for other, writes in self._places.values()
+        )
+
+    def _share(self, one: Any, other: Any) -> bool:
+        if one is other:
+            return True
+        if one.array is None or other.array is None:
+            return False
+        key = id(one), id(other)
+        if key not in self._shared:
+            self._shared[key] = _overlap(one.array, other.array)
+        return self._shared[key]
 
 
-def _share(one: Any, other: Any) -> bool:
-    if one is other:
-        return True
-    if one.array is None or other.array is None:
+def _overlap(one: Any, other: Any) -> bool:
+    """Whether two arrays have an element in common; what takes long to find out counts as no."""
+    try:
+        return np.shares_memory(one, other, max_work=1000)
+    except np.exceptions.TooHardError:
         return False
-    return np.may_share_memory(one.array, other.array)

@@ -175,10 +175,14 @@ class Codelet:
     def taken(self) -> frozenset[str]:
         """Which of the names that `submit` takes for itself the function has parameters of."""
         try:
-            names = list(inspect.signature(self.cpu).parameters) if self.cpu else []
+            found = inspect.signature(self.cpu).parameters.values() if self.cpu else []
         except (TypeError, ValueError):  # it has no signature
             return frozenset()
-        return frozenset(names[len(self.access) :]) & {"priority", "device"}
+        named = [each.name for each in found if each.kind is each.KEYWORD_ONLY]
+        if not any(each.kind is each.VAR_POSITIONAL for each in found):
+            in_place = [each.name for each in found if each.kind is not each.KEYWORD_ONLY]
+            named += in_place[len(self.access) :]
+        return frozenset(named) & {"priority", "device"}
 
     def refuse_taken(self, **given: bool) -> None:
         """Raise `InvalidArgument` if the function wouldn't get what `submit` is given by a name."""

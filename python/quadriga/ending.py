@@ -56,7 +56,9 @@ class Ending:
 
         Returns what kept some of that from coming home.
         """
-        if _core.inside_body() and os.getpid() == self._process:
+        if self.is_due and os.getpid() == self._process and self._core.inside_own_body():
+            with contextlib.suppress(Error):
+                self._tasks.end()  # how tasks ended that have
             self.leave()  # what running tasks use, that body's among them, lasts until they end
             return None
         if not self._take():

@@ -138,7 +138,7 @@ class Tasks:
         self.waiting.append(None)
         try:
             self._wait(seconds)
-        except (Deadline, KeyboardInterrupt):
+        except (Deadline, Unavailable, KeyboardInterrupt):
             last = 0  # what failed may not have been named
             raise
         finally:
@@ -184,15 +184,14 @@ class Tasks:
             if not isinstance(awaited, tuple):
                 return awaited is None or record is awaited
             begin, size, writes = awaited
-            for place, access in zip(record.places, record.access, strict=True):
+            for place, access in zip(record.places, record.access, strict=False):
                 if place.array is not None and (writes or access != "read"):
                     first, length = registered.memory_of(place.array)
                     if first < begin + size and begin < first + length:
                         return True
             return False
 
-        pending = sorted(self.pending.values(), key=lambda record: record.number)
-        circles.refuse(pending, lambda record: self.core.done(record.submitted), is_awaited)
+        circles.refuse(self.pending, lambda record: self.core.done(record.submitted), is_awaited)
 
     def originals(self) -> Originals:
         """A ``with`` block that raises a body's own exception instead of `TaskFailed`."""

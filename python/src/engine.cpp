@@ -264,6 +264,7 @@ void bind_engine(nb::module_& module) {
           nb::arg("data"), nb::arg("stream"))
       .def("add_homeless", add_homeless, nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"),
            nb::arg("keep"))
+      .def("inside_own_body", [](PyEngine& self) { return EngineAccess::runs_here(self.engine()); })
       .def("host_memory", [](PyEngine& self) { return self.engine().options().host_memory; })
       .def("remove", remove, nb::arg("retired"))
       .def("removing", [](PyEngine& self) { return self.state()->removing().load(); })

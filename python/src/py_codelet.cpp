@@ -33,10 +33,23 @@ void end_as(const nb::object& lacking) {
   if (!lacking.is_none()) throw LacksResult(nb::cast<std::uint64_t>(lacking));
 }
 
+/// While it lives, the record's body may run in this thread.
+class RunsHere {
+ public:
+  explicit RunsHere(TaskRecord& record) noexcept : record_(record) {}
+  ~RunsHere() { record_.thread = 0; }
+  RunsHere(const RunsHere&) = delete;
+  RunsHere& operator=(const RunsHere&) = delete;
+
+ private:
+  TaskRecord& record_;
+};
+
 /// Calls the record's run() with the operands' places.
 void call_record(const Arguments& arguments) {
   const auto params = arguments.param<BodyParams>();
   const InsideBody inside(params.number);
+  const RunsHere here(*params.record);
   try {
     const OneBlasThread one_thread;
     if (!run_in_place(*params.record, arguments))
@@ -58,6 +71,7 @@ void call_record_on_device(const Arguments& arguments) {
   const auto params = arguments.param<BodyParams>();
   const int device = current_cuda_device();
   const InsideBody inside(params.number);
+  const RunsHere here(*params.record);
   try {
     end_as(nb::handle(&params.record->ob_base)
                .attr("run_on_device")(places(arguments),

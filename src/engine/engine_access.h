@@ -107,6 +107,8 @@ class EngineAccess {
   /// False in bodies whose thread these may need (occupied.h). A body that blocks doesn't count in
   /// EngineOptions::blocking_threads from now on.
   static bool may_await(const Engine& engine);
+  /// Whether this thread runs one of the engine's bodies, or one waits for what it runs.
+  static bool runs_here(const Engine& engine);
   /// By which occupied_engines() names it.
   static const Graph* graph(const Engine& engine);
   /// The number of the task whose body this thread runs; 0 outside of the engine's.

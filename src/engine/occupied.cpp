@@ -37,6 +37,11 @@ WaitedFor::~WaitedFor() { waiting_engines = before_; }
 
 const Graph* EngineAccess::graph(const Engine& engine) { return &engine.checked().graph; }
 
+bool EngineAccess::runs_here(const Engine& engine) {
+  const Engines occupied = occupied_engines();
+  return running(engine) != 0 || std::ranges::find(occupied, graph(engine)) != occupied.end();
+}
+
 bool EngineAccess::may_await(const Engine& engine) {
   const Engines occupied = occupied_engines();
   if (std::ranges::find(occupied, graph(engine)) != occupied.end()) return false;

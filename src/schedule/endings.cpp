@@ -46,7 +46,8 @@ void Endings::end(PlannedTask& planned, std::exception_ptr error) {
   state_.plan.end(planned);
   for (const OperandSlot& slot : task.slots()) {
     if (!writes(slot.access)) continue;
-    state_.plan.uses(slot.datum->tile).is_open = false;
+    if (std::exchange(state_.plan.uses(slot.datum->tile).is_open, false))
+      state_.plan.overwritten(slot.datum->tile);  // it may be fetched now
     send_final_home(slot.datum->tile);
   }
   keepers_.groups.left(task.group);

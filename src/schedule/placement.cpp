@@ -48,7 +48,8 @@ PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
   const Memory& memory = *state_.memory;
   // A tile that a task placed there uses comes anyway: nothing has to be fetched for this one.
   const auto is_wanted = [&](TileId tile) {
-    return (state_.plan.users(tile) >> device.id & 1) != 0;
+    if ((state_.plan.users(tile) >> device.id & 1) == 0) return false;
+    return state_.plan.first_use(tile, device.id)->access != Access::write;
   };
   PlaceCandidate candidate;
   candidate.device = device.id;

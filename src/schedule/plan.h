@@ -15,8 +15,8 @@
 //   3. `users` of a tile has a bit for each device that has such uses.
 //   4. A tile is in `changed` of a device, once, if something may have made it missing there, or
 //      what is missing another: a first use up to the horizon came, or the first use of a missing
-//      tile went; the tile left the memory, a task that writes what is missing was issued, or the
-//      host's access to it has ended.
+//      tile went; the tile left the memory, a task that writes what is missing was issued, the
+//      host's access to it has ended, or its writer that goes on after its body has.
 //   5. `horizon.tasks` of the device's tasks have positions up to `horizon.until`.
 #pragma once
 

@@ -164,3 +164,11 @@ def test_a_body_does_not_miss_what_submit_takes_by_the_same_name(engine, given):
         engine.submit(codelet, data.update(), **host)
         engine.wait()
         assert array.tolist() == [expected] * 3
+
+
+def test_a_parameter_by_keyword_alone_is_behind_any_number_of_operands(engine):
+    body = quadriga.codelet(access=["update", "update"])(lambda *tiles, priority=0: None)
+    data = [engine.data(np.zeros(3)) for _ in range(2)]
+    with pytest.raises(quadriga.InvalidArgument, match=r"which submit\(\) takes for itself"):
+        engine.submit(body, *(each.update() for each in data), priority=5)
+    engine.submit(body, *(each.update() for each in data)).result()

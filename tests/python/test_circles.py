@@ -3,6 +3,7 @@
 """The thread gets an error, the body goes on; threads that nobody waits for wait as ever."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -118,3 +119,96 @@ def test_a_thread_that_a_body_joins_waits_for_other_tasks():
         engine.wait()
         assert seen == [None]
         assert y.known.tolist() == [1, 1, 1]
+
+
+def _body_that_joins(work):
+    return quadriga.codelet(access=["update"])(lambda x: _joined(work))
+
+
+def test_tiles_beside_each_other_share_nothing():
+    x = np.zeros((64, 64))
+    begun = threading.Event()
+    got = []
+
+    def work():
+        begun.wait()
+        got.append(right.result())
+
+    slow = quadriga.codelet(access=["update"])(lambda v: time.sleep(0.3))
+    with quadriga.Engine("cpu:2") as engine:
+        tiles = engine.data(x[:, :32]), engine.data(x[:, 32:])
+        left = engine.submit(_body_that_joins(work), tiles[0].update())
+        right = engine.submit(slow, tiles[1].update())
+        begun.set()
+        left.result()
+    assert got == [None]
+
+
+@pytest.mark.parametrize(
+    "wait", [lambda e, own: own.result(timeout=0.2), lambda e, own: e.wait(0.2)]
+)
+def test_a_wait_with_a_timeout_closes_no_circle(wait):
+    submitted = threading.Event()
+    owns, said = [], []
+
+    def work():
+        submitted.wait()
+        with pytest.raises(quadriga.Deadline) as caught:
+            wait(engine, owns[0])
+        said.append(caught.type)
+
+    with quadriga.Engine("cpu:2") as engine:
+        own = engine.submit(_body_that_joins(work), engine.data(np.zeros(3)).update())
+        owns.append(own)
+        submitted.set()
+        own.result()
+    assert said == [quadriga.Deadline]
+
+
+def test_a_body_that_has_ended_waits_for_nobody():
+    begun, may_end = threading.Event(), threading.Event()
+    got = []
+
+    def run(x):
+        begun.set()
+        may_end.wait(120)
+
+    def parent(x):
+        engine.submit(quadriga.codelet(access=["update"])(run), data[2].update())
+        begun.wait(120)
+
+    def work():
+        threading.Timer(0.3, may_end.set).start()
+        got.append(first.result())
+
+    with quadriga.Engine("cpu:2") as engine:
+        data = [engine.data(np.zeros(3)) for _ in range(3)]
+        parent = quadriga.codelet(access=["update"], submits=True)(parent)
+        first = engine.submit(parent, data[0].update())
+        begun.wait(120)
+        engine.submit(_body_that_joins(work), data[1].update()).result()
+    assert got == [None]
+
+
+def test_a_wait_that_is_refused_forgets_no_failure():
+    submitted = threading.Event()
+    said = []
+
+    def work():
+        submitted.wait()
+        with pytest.raises(quadriga.Unavailable) as caught:
+            engine.wait()
+        said.append(caught.type)
+
+    def fail(x):
+        raise ValueError("mine")
+
+    engine = quadriga.Engine("cpu:2")
+    joins = engine.submit(_body_that_joins(work), engine.data(np.zeros(3)).update())
+    engine.submit(quadriga.codelet(access=["update"])(fail), engine.data(np.zeros(3)).update())
+    submitted.set()
+    joins.result()
+    with pytest.raises(ValueError, match="mine"):
+        engine.wait()
+    engine.close()
+    assert said == [quadriga.Unavailable]

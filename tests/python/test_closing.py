@@ -4,6 +4,7 @@ import contextlib
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -188,3 +189,28 @@ def test_a_body_closes_its_engine_while_others_wait_for_it(devices):
                 break
             time.sleep(1e-3)
         assert done == [3]
+
+
+def test_a_body_closes_another_engine_as_anybody_does():
+    y = np.zeros(3)
+    begun = threading.Event()
+    seen = {}
+
+    def slow(x):
+        begun.set()
+        time.sleep(0.3)
+        x += 1
+        return 42
+
+    def body(x):
+        other = quadriga.Engine("cpu:1")
+        future = other.submit(quadriga.codelet(access=["update"])(slow), other.data(y).update())
+        begun.wait(120)
+        other.close()
+        seen["result"], seen["y"] = future.result(), y.copy()
+
+    with quadriga.Engine("cpu:1") as engine:
+        codelet = quadriga.codelet(access=["update"])(body)
+        engine.submit(codelet, engine.data(np.zeros(3)).update()).result()
+    assert seen["result"] == 42
+    assert list(seen["y"]) == [1, 1, 1]
