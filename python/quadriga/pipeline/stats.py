@@ -158,11 +158,9 @@ def tells_bound(stats: PipelineStats) -> bool:
     progress have cost so far, which is most of the work until more of them have ended.
     """
     entered = stats.stages[0].chunks if stats.stages else 0
-    makes_parts = [stage for stage in stats.stages if stage.kind == "flat_map"]
-    if makes_parts:  # what ends are their parts, however many
-        ended = makes_parts[0].chunks + stats.missed
-    else:
-        ended = stats.chunks + stats.failed + stats.dropped + stats.missed
+    ended = stats.chunks + stats.failed + stats.dropped + stats.missed
+    if any(stage.kind == "flat_map" for stage in stats.stages):  # whose parts are what ends
+        return ended >= max(entered, 1)
     return ended > 0 and ended >= entered - ended
 
 
