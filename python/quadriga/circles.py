@@ -27,6 +27,7 @@ _WAITS = {
     concurrent.futures.Future.result.__code__,
     concurrent.futures.Future.exception.__code__,
 }
+_shares_memory: Any = np.shares_memory  # whose stubs know no other limit than none
 _WORK = concurrent.futures.thread._WorkItem.run.__code__  # of a pool's thread
 
 
@@ -152,6 +153,6 @@ class _Touched:
 def _overlap(one: Any, other: Any) -> bool:
     """Whether two arrays have an element in common; what takes long to find out counts as no."""
     try:
-        return np.shares_memory(one, other, max_work=1000)
+        return bool(_shares_memory(one, other, max_work=1000))
     except np.exceptions.TooHardError:
         return False
