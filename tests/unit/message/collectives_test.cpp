@@ -199,7 +199,9 @@ TEST(Collectives, FewBytesOfTheHostTravelWithTheAgreement) {
         Numbers in_place = mine, given = mine, got(count);
         comm.all_reduce(place_of(in_place), place_of(in_place), ReduceOperation::sum, {});
         expect_no_steps();
-        if (ranks <= 8) EXPECT_EQ(in_place, Numbers(count, due));
+        if (ranks <= 8) {
+          EXPECT_EQ(in_place, Numbers(count, due));
+        }
         comm.reduce(place_of(given), place_of(got), ReduceOperation::max, ranks - 1, {});
         expect_no_steps();
         EXPECT_EQ(got, Numbers(count, comm.rank() == ranks - 1 ? 0.1 * ranks : 0));
