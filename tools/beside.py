@@ -36,7 +36,8 @@ def run(command: list[str], folder: Path, limit: float) -> Ended:
         ["timeout", "-k", "3", f"{limit:g}", *command], cwd=folder, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
     )  # fmt: skip
-    return Ended(ended.returncode, time.monotonic() - begin, core_seconds() - cores, ended.stdout)
+    code = 124 if ended.returncode == 137 else ended.returncode  # it had to be killed
+    return Ended(code, time.monotonic() - begin, core_seconds() - cores, ended.stdout)
 
 
 def library_of(mpi: str) -> str:

@@ -37,14 +37,21 @@ WaitedFor::~WaitedFor() { waiting_engines = before_; }
 
 const Graph* EngineAccess::graph(const Engine& engine) { return &engine.checked().graph; }
 
-bool EngineAccess::runs_here(const Engine& engine) {
+namespace {
+
+bool is_occupied(const Engine& engine) {
   const Engines occupied = occupied_engines();
-  return running(engine) != 0 || std::ranges::find(occupied, graph(engine)) != occupied.end();
+  return std::ranges::find(occupied, EngineAccess::graph(engine)) != occupied.end();
+}
+
+}  // namespace
+
+bool EngineAccess::runs_here(const Engine& engine) {
+  return running(engine) != 0 || is_occupied(engine);
 }
 
 bool EngineAccess::may_await(const Engine& engine) {
-  const Engines occupied = occupied_engines();
-  if (std::ranges::find(occupied, graph(engine)) != occupied.end()) return false;
+  if (is_occupied(engine)) return false;
   BlockingThreads::leave_place();
   return true;
 }

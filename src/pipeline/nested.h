@@ -42,7 +42,7 @@ class Awaiting {
   const Graph* engine_ = nullptr;
 };
 
-/// Whether a body waits for a run on the engine at this moment.
+/// Whether a body waits for a run on the engine at this moment; tests wait until one does.
 bool is_awaited(const Engine& engine);
 
 /// The engines whose bodies wait for a run. What the run calls is told which they are.

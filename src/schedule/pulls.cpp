@@ -54,7 +54,8 @@ Pulls::Waiting::iterator Pulls::take_out(Waiting::iterator entry) {
   return tasks_.erase(entry);
 }
 
-/// Of what is ready the first few of each device are looked at, which is all that it has pulled.
+/// Of what is ready the first few of each device are looked at: what is behind them has to wait
+/// longer anyway, even if it is more urgent.
 bool Pulls::is_most_urgent(const PlannedTask& planned) const {
   const std::int64_t priority = planned.task->priority;
   if (!priorities_.empty() && *priorities_.rbegin() >= priority) return false;

@@ -10,7 +10,7 @@
 //   3. The policy knows which tasks wait, and what devices need for each: it is told of what it
 //      chose in vain, of what was placed without it, and again of all once a device is lost.
 //   4. A pulled task stands behind those that its device has pulled before. One of higher priority
-//      than all others that wait or are ready passes these: a long chain goes on beside the rest
+//      than all others that wait or come first on a device passes these: a long chain goes on
 //      (docs/decisions/0349-the-most-urgent-passes.md).
 //   5. `priorities_` holds those of the tasks that wait.
 #pragma once

@@ -37,6 +37,15 @@ class CholeskyChoices : public ::testing::Test {
     options.compute = false;
     return Engine(options);
   }
+  /// By the virtual clock, on devices of a file of machines.
+  static Engine engine_on(const std::string& devices) {
+    EngineOptions options;
+    options.machine =
+        Machine::parse(fmt::format("machine={}/machines/{}", QUADRIGA_SOURCE_DIR, devices));
+    options.virtual_clock = true;
+    options.compute = false;
+    return Engine(options);
+  }
   static Problem factorization(std::int64_t order) {
     return {Problem::Kind::cholesky, order, order, order, DType::float64};
   }
@@ -76,13 +85,8 @@ TEST_F(CholeskyChoices, LetOneDevicePullBesideCores) {
   Problem problem = factorization(order);
   problem.dtype = DType::float32;
   problem.in_place = true;
-  const auto owners = [&](const char* cores) {
-    EngineOptions options;
-    options.machine = Machine::parse(
-        fmt::format("machine={}/machines/idgraf.json:1{}", QUADRIGA_SOURCE_DIR, cores));
-    options.virtual_clock = true;
-    options.compute = false;
-    const Engine engine(options);
+  const auto owners = [&](const std::string& cores) {
+    const Engine engine = engine_on("idgraf.json:1" + cores);
     return choose_cholesky(engine, group_of(engine), problem, 960, Trials::allowed, Asked::by_call)
         .places;
   };
@@ -161,12 +165,7 @@ TEST_F(CholeskyChoices, OfReproducibleCallsAreThoseOfOneDeviceUntried) {
     std::set<std::int64_t> tiles;
     for (const int devices : {1, 2, 4}) {
       allow(devices == 1 ? 0 : 1000);
-      EngineOptions where;
-      where.machine = Machine::parse(
-          fmt::format("machine={}/machines/h200x4.json:{}", QUADRIGA_SOURCE_DIR, devices));
-      where.virtual_clock = true;
-      where.compute = false;
-      const Engine engine(where);
+      const Engine engine = engine_on(fmt::format("h200x4.json:{}", devices));
       tiles.insert(default_tile(engine, factorization(order), options));
       tiles.insert(estimate(engine, factorization(order), options).tile);
     }
