@@ -157,8 +157,11 @@ class Engine {
   /// device waits for the stream's event; the calling thread waits only for stream 0 and for
   /// streams of other devices. Errors: invalid_argument if the data's home is the host's memory.
   void follow(Data data, std::uintptr_t stream);
-  /// Cancels tasks that have not started and waits for running ones, except the calling task. The
-  /// engine stays usable. Errors: unavailable within a task on a device.
+  /// Cancels tasks that have not started and waits for running ones, except the calling task. Then
+  /// results of those that ended are home and the host may write its memory, as after wait(), but
+  /// for content that was renamed (EngineOptions::renaming_bytes) or that has no way home: the next
+  /// wait() brings it, or says why not. The engine stays usable.
+  /// Errors: unavailable within a task on a device.
   void cancel();
 
   const Machine& machine() const noexcept;

@@ -130,7 +130,8 @@ int64_t quadriga_task_done(quadriga_engine* engine, const quadriga_task* task, i
 /* Waits until all tasks have ended and results are home. If any failed since the last such wait: the
  * first failure. */
 int64_t quadriga_wait_all(quadriga_engine* engine, double timeout);
-/* Cancels tasks that haven't started, and waits for those that run. */
+/* Cancels tasks that haven't started, and waits for those that run; results of those that ended are
+ * home then, and the host may write its memory, as after quadriga_wait_all(). */
 int64_t quadriga_cancel(quadriga_engine* engine);
 
 #ifdef __cplusplus

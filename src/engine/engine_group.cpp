@@ -71,6 +71,16 @@ std::uint64_t EngineAccess::current(const Engine& engine) noexcept {
   return task ? task->id.load(std::memory_order_relaxed) : 0;
 }
 
+/// Tasks that were cancelled may have left copies of their operands on the way, and those that ran
+/// results on devices: either would meet what the host writes next.
+void Engine::Impl::settle() {
+  try {
+    executor->bring_all_home(never);
+  } catch (const Error&) {
+    // What can't come home now is as before; the next wait says so.
+  }
+}
+
 void Engine::cancel() {
   Impl& impl = checked();
   // Inside of a task what it submitted ends; the task itself can't.
@@ -92,6 +102,7 @@ void Engine::cancel() {
   impl.executor->cancel(false);
   impl.renaming->keep_what_was_not_copied();
   impl.failures.take_first();
+  if (!inside && !impl.refuses) impl.settle();
 }
 
 void EngineAccess::leave(Engine& engine, std::function<void()> end) {

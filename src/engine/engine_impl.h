@@ -94,6 +94,7 @@ struct Engine::Impl {
   /// wait for them.
   void refuse_own_holds(const TaskRef* task = nullptr);
   void wait_all(double timeout);
+  void settle();
   void wait_data(Datum& datum, double timeout);
   void wait_data(Datum& datum, std::span<Datum* const> aliases, Nanoseconds deadline);
   void wait_task(const TaskRef& ref, double timeout);

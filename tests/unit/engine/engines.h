@@ -104,7 +104,7 @@ class EngineTest : public testing::TestWithParam<Where> {
   }
   /// What is at home of the i-th tile.
   double home(std::size_t i) const { return homes_[i][0]; }
-  const double& home_of(std::size_t i) const { return homes_[i][0]; }
+  double& home_of(std::size_t i) { return homes_[i][0]; }
   void wait() { engine().wait(patience); }
 
   /// A task that runs until open() was called; the virtual clock stands still while a body runs,

@@ -242,6 +242,21 @@ TEST_P(FailuresTest, CancelEndsWhatHasNotStarted) {
   EXPECT_EQ(home(1), 1);
 }
 
+TEST_P(FailuresTest, AfterCancelTheHostReadsAndWritesAsAfterWait) {
+  make([](WrappedOptions& options) {
+    if (!options.virtual_clock && options.devices != "cpu:2")
+      options.devices = "emulated:1,memory=1MiB";
+  });
+  const Data data = tile();
+  engine().wait(engine().submit(more_, {{data, Access::update}}), patience);
+  engine().cancel();
+  EXPECT_EQ(home(0), 1);
+  home_of(0) = 10;
+  engine().submit(more_, {{data, Access::update}});
+  wait();
+  EXPECT_EQ(home(0), 11);
+}
+
 TEST_P(FailuresTest, AnEngineThatIsDroppedEndsItsWork) {
   std::atomic<int> ran{0};
   Codelet& counts = codelet(Access::update, [&](const Arguments&) { ++ran; });
