@@ -339,7 +339,7 @@ class Engine:
             self.core.wait_data(data.place.core, seconds_of(timeout))
 
     def cancel(self) -> None:
-        """Cancel tasks that haven't started, then wait; arrays are current and the engine usable."""
+        """Cancel tasks that haven't started and wait: arrays are current, the engine usable."""
         self.core.cancel()
         self._tasks.reap()
 
