@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "graph/device_part.h"
 #include "graph/task_life.h"
 #include "schedule/pace.h"
 #include "schedule/variants.h"
@@ -112,8 +113,9 @@ void Launcher::issue_reserved(DeviceState& device, PlannedTask& planned) {
   note_before(planned);
   state_.plan.issue(planned);
   note_content(planned);
-  // Nothing waits for events of the CPU, nor for a task whose children have not ended.
-  if (device.space != host_space && !task.codelet->submits) state_.listener.issued(planned);
+  // Nothing waits for events of the CPU, nor for a task that ends later than its kernel.
+  const bool ends_later = task.codelet->submits || (task.part() && task.part()->goes_on());
+  if (device.space != host_space && !ends_later) state_.listener.issued(planned);
 }
 
 bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {

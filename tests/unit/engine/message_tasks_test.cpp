@@ -178,10 +178,15 @@ class Program {
 };
 
 class MessageTasksTest : public testing::TestWithParam<const char*> {};
-// Three tiles fit a device.
+// Three tiles fit a device, or more.
+std::string name_of(const testing::TestParamInfo<const char*>& given) {
+  constexpr const char* names[] = {"Host", "Emulated", "RoomyEmulated"};
+  return names[given.index];
+}
 INSTANTIATE_TEST_SUITE_P(On, MessageTasksTest,
-                         testing::Values("cpu:2", "emulated:2,memory=56KiB;cpu:1"),
-                         [](const auto& given) { return given.index == 0 ? "Host" : "Emulated"; });
+                         testing::Values("cpu:2", "emulated:2,memory=56KiB;cpu:1",
+                                         "emulated:2,memory=1MiB;cpu:1"),
+                         name_of);
 
 TEST_P(MessageTasksTest, RandomProgramsEndAsOneStepAfterTheOther) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
