@@ -50,8 +50,11 @@ void Endings::end(PlannedTask& planned, std::exception_ptr error) {
   keepers_.pulls.left(planned);
   keepers_.gangs.left(planned, error || planned.poisoned);
   state_.plan.end(planned);
-  for (const OperandSlot& slot : task.slots())
-    if (writes(slot.access)) send_final_home(slot.datum->tile);
+  for (const OperandSlot& slot : task.slots()) {
+    if (!writes(slot.access)) continue;
+    state_.plan.uses(slot.datum->tile).is_open = false;
+    send_final_home(slot.datum->tile);
+  }
   keepers_.groups.left(task.group);
   state_.listener.ended(ended);
 }

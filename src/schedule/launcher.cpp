@@ -238,6 +238,8 @@ void Launcher::note_content(PlannedTask& planned) {
   for (std::size_t i = 0; i < needs_.size(); ++i) {
     Datum& datum = *planned.accesses[i].datum;
     state_.memory->used(datum.tile, space, needs_[i].access, planned.done);
+    if (writes(needs_[i].access) && space == host_space && is_detached(*planned.task->codelet))
+      state_.plan.uses(datum.tile).is_open = true;
     if (needs_[i].access == Access::write) overwritten(datum);
     if (datum.partial) datum.filled = writes(needs_[i].access);  // who reads it combines it
   }

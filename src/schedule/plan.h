@@ -144,6 +144,8 @@ struct TileUses {
   std::uint64_t last_writer = 0;      ///< Number of the task issued last that writes the tile.
   bool rewritten = false;   ///< By a task that ran again, or home's old content is valid again.
   bool is_partial = false;  ///< `datum` is a partial result.
+  /// Its last writer was issued and may go on after its body's end: its event tells nothing.
+  bool is_open = false;
   std::uint64_t users = 0;  ///< Devices with placed tasks that use it, a bit each.
   Datum* datum = nullptr;
 };
@@ -245,6 +247,7 @@ class Plan {
   bool reads_present(const PlannedAccess& use) const {
     if (use.access == Access::write || use.behind_host) return false;
     const TileUses& tile = uses_[use.tile];
+    if (tile.is_open) return false;
     if (tile.is_partial) return use.datum->filled;
     return tile.versions_issued == use.version;
   }

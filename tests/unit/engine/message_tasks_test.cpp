@@ -129,10 +129,14 @@ class Program {
         into = std::fmod(3 * into + arguments.operands[0].as<double>()[i], 1021);  // exact
       }
     };
+    const std::size_t devices = own.engine.machine().devices.size();
     for (const Step& step : steps_) {
+      SubmitOptions options;
+      options.device = static_cast<DeviceId>((step.from + step.to) % devices);
       if (step.kind == Step::compute && step.rank == rank)
         own.engine.submit(
-            add, {{own.data[step.from], Access::read}, {own.data[step.to], Access::update}});
+            add, {{own.data[step.from], Access::read}, {own.data[step.to], Access::update}},
+            options);
       if (step.kind == Step::message && step.other == rank)
         own.receive(step.to, step.rank, step.any_tag ? message::any_tag : step.tag);
       if (step.kind == Step::message && step.rank == rank)
@@ -189,6 +193,7 @@ INSTANTIATE_TEST_SUITE_P(On, MessageTasksTest,
                          name_of);
 
 TEST_P(MessageTasksTest, RandomProgramsEndAsOneStepAfterTheOther) {
+  std::atomic<std::uint64_t> direct{0};
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const int ranks = 2 + static_cast<int>(seed % 3);
     constexpr std::size_t tiles = 6;
@@ -207,10 +212,12 @@ TEST_P(MessageTasksTest, RandomProgramsEndAsOneStepAfterTheOther) {
         for (std::size_t t = 0; t < tiles; ++t)
           for (const std::size_t at : {std::size_t{0}, elements - 1})
             EXPECT_EQ(own.homes[t][at], expected[index][t]) << "seed " << seed << ", rank " << r;
+        direct += EngineAccess::count_messages(own.engine).bytes_direct;
         over.arrive_and_wait();
       });
     for (std::thread& each : threads) each.join();
   }
+  EXPECT_EQ(direct > 0, GetParam() != std::string("cpu:2"));
 }
 
 TEST_P(MessageTasksTest, ReceivesTakeMessagesInTheOrderOfSubmission) {
