@@ -53,7 +53,7 @@ struct Engine::Impl {
   Task& prepare(const Codelet& codelet, std::span<const Operand> operands,
                 std::span<const std::byte> params, const SubmitOptions& given,
                 const std::shared_ptr<Gang>* gang = nullptr, bool is_another = false,
-                DevicePart* part = nullptr);
+                DeviceSide* side = nullptr);
   void drop(Task& prepared);
   void enter(Task& prepared, TaskGroup* group);
   /// How many it follows, for Graph::unguard().
@@ -62,7 +62,7 @@ struct Engine::Impl {
   Future start(Task& prepared, TaskGroup* group);
   void fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
             std::span<const std::byte> params, const SubmitOptions& options);
-  static void check_detached(const Codelet& codelet, bool has_part);
+  static void check_detached(const Codelet& codelet, bool has_side);
   void check_after(const Task* parent, std::span<const Future> after) const;
   void check_operands(const Codelet& codelet, std::span<const Operand> operands) const;
   void check_aliases(const Codelet& codelet, std::span<const Operand> operands) const;

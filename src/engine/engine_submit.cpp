@@ -93,12 +93,12 @@ void Engine::Impl::check_aliases(const Codelet& codelet, std::span<const Operand
     }
 }
 
-void Engine::Impl::check_detached(const Codelet& codelet, bool has_part) {
+void Engine::Impl::check_detached(const Codelet& codelet, bool has_side) {
   const auto refuse = [&](std::string_view what) {
     fail(Errc::invalid_argument, fmt::format("codelet '{}' {}; {}", codelet.name,
                                              codelet.detaches ? "detaches" : "blocks", what));
   };
-  if (!has_part && (!codelet.host_only || codelet.cuda || !codelet.others.empty()))
+  if (!has_side && (!codelet.host_only || codelet.cuda || !codelet.others.empty()))
     refuse("it runs on the host: set `host_only`, and only the cpu variant");
   if (std::ranges::any_of(codelet.access, [](Access a) { return a >= Access::commute; }))
     refuse("its operands are read, written or updated, not of mode commute or reduce");
@@ -193,14 +193,14 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
 // Checks what is submitted, and fills a slot with it.
 Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> operands,
                             std::span<const std::byte> params, const SubmitOptions& given,
-                            const std::shared_ptr<Gang>* gang, bool is_another, DevicePart* part) {
+                            const std::shared_ptr<Gang>* gang, bool is_another, DeviceSide* side) {
   check_operands(codelet, operands);
   if (given.sequence && EngineAccess::datum(given.sequence)->engine != this)
     fail(Errc::invalid_argument,
          fmt::format("the sequence of a task of codelet '{}' is not this engine's, or was removed",
                      codelet.name));
   if (is_detached(codelet)) [[unlikely]]
-    check_detached(codelet, part != nullptr);
+    check_detached(codelet, side != nullptr);
   if (codelet.init || codelet.combine) [[unlikely]]
     Reductions::check(codelet);
   const Task* const parent = current_task(graph);
@@ -218,9 +218,9 @@ Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> ope
     task.has_extra = true;
     task.extra.gang = *gang;
   }
-  if (part) {
+  if (side) {
     task.has_extra = true;
-    task.extra.part = part;
+    task.extra.side = side;
   }
   try {
     executor->check(task);
@@ -252,9 +252,9 @@ Future Engine::Impl::start(Task& task, TaskGroup* group) {
 Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
                             std::span<const Operand> operands, std::span<const std::byte> params,
                             const SubmitOptions& options, TaskGroup* group,
-                            std::shared_ptr<void> held, DevicePart* part) {
+                            std::shared_ptr<void> held, DeviceSide* side) {
   Engine::Impl& impl = engine.checked();
-  Task& task = impl.prepare(codelet, operands, params, options, nullptr, false, part);
+  Task& task = impl.prepare(codelet, operands, params, options, nullptr, false, side);
   if (held) {
     task.has_extra = true;
     task.extra.held = std::move(held);

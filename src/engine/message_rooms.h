@@ -19,7 +19,7 @@
 #include <span>
 #include <utility>
 
-#include "graph/device_part.h"
+#include "graph/device_side.h"
 #include "message/ports.h"
 
 namespace quadriga {
@@ -29,8 +29,8 @@ namespace quadriga {
 bool may_take_room(std::size_t taken, std::size_t bytes, std::size_t device_bytes) noexcept;
 
 /// The device whose memory a message leaves from or comes to: where its data's newest content lies,
-/// for a receive what it overwrites; else, `wants`, where tasks are placed that use it. Null: by way
-/// of the host.
+/// for a receive what it overwrites; else, `wants`, where tasks are placed that use it. Null: by
+/// way of the host.
 const OperandPlace* message_place(std::span<const OperandPlace> places, bool wants) noexcept;
 
 class MessageRooms;

@@ -51,7 +51,7 @@ std::string name_of(const MessageCall& call) {
 }
 
 /// Codelets outlive all tasks and traces: there are few, made once for the process.
-/// `anywhere`: also on devices, see device_part.h.
+/// `anywhere`: also on devices, see device_side.h.
 const Codelet& codelet_of(const MessageTask& task, std::vector<Access> access, bool anywhere,
                           const Kernel& body) {
   static std::mutex mutex;
@@ -113,7 +113,7 @@ message::MessageBuffer MessageShape::at(const View& view) const {
 }
 
 /// Held by the engine's task: its end.
-class MessageTasks::Left final : public DevicePart {
+class MessageTasks::Left final : public DeviceSide {
  public:
   Left(Engine& engine, std::shared_ptr<MessageRooms> rooms, MessageTaskPtr task)
       : engine_(engine), rooms_(std::move(rooms)), task_(std::move(task)) {}

@@ -11,7 +11,7 @@
 
 #include "engine/bodies.h"
 #include "engine/executor.h"
-#include "graph/device_part.h"
+#include "graph/device_side.h"
 
 namespace quadriga {
 
@@ -174,7 +174,7 @@ void run_detached(Executor& executor, BlockingThreads* threads, Graph& graph, Ta
 }
 
 void go_on(Executor& executor, Task& task) {
-  task.part()->go_on(PromiseAccess::make(executor, task));
+  task.side()->go_on(PromiseAccess::make(executor, task));
 }
 
 }  // namespace quadriga

@@ -35,7 +35,7 @@ class ScheduleNews final : public ScheduleListener {
   using Promise = std::function<void(Task&)>;
 
   /// `promise`: where bodies aren't run, keeps the promise of a detached task; null: they are run.
-  /// `go_on`: lets a task that ran on a device go on (device_part.h).
+  /// `go_on`: lets a task that ran on a device go on (device_side.h).
   /// `poisons`: blocks of emulated devices are overwritten once they are given back.
   ScheduleNews(const Machine& machine, const DeviceSpaces& spaces, const Readers& readers,
                Promise promise, bool poisons, Promise go_on = {})

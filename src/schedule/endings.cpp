@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "graph/device_part.h"
+#include "graph/device_side.h"
 #include "graph/task_life.h"
 
 namespace quadriga {
@@ -12,11 +12,11 @@ namespace quadriga {
 void Endings::body_ended(PlannedTask& planned, const std::exception_ptr& error) {
   if (!error && is_detached(*planned.task->codelet) && !planned.kept) {
     const bool on_device = state_.devices[planned.device].space != host_space;
-    DevicePart* const part = on_device ? planned.task->part() : nullptr;
-    if (!part || part->goes_on()) {
+    DeviceSide* const side = on_device ? planned.task->side() : nullptr;
+    if (!side || side->goes_on()) {
       planned.detached = true;
       ++state_.detached;
-      if (!part) return;
+      if (!side) return;
       unpin(planned);
       planned.unpinned = true;
       return state_.listener.detached(planned);

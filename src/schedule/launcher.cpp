@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "graph/device_part.h"
+#include "graph/device_side.h"
 #include "graph/task_life.h"
 #include "schedule/pace.h"
 #include "schedule/variants.h"
@@ -114,7 +114,7 @@ void Launcher::issue_reserved(DeviceState& device, PlannedTask& planned) {
   state_.plan.issue(planned);
   note_content(planned);
   // Nothing waits for events of the CPU, nor for a task that ends later than its kernel.
-  const bool ends_later = task.codelet->submits || (task.part() && task.part()->goes_on());
+  const bool ends_later = task.codelet->submits || (task.side() && task.side()->goes_on());
   if (device.space != host_space && !ends_later) state_.listener.issued(planned);
 }
 

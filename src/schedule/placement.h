@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "graph/device_part.h"
+#include "graph/device_side.h"
 #include "schedule/checked_policy.h"
 #include "schedule/feasibility.h"
 #include "schedule/prediction.h"
@@ -44,7 +44,7 @@ class Placement {
 
  private:
   bool is_bound(const Task& task) const;
-  void let_choose(PlannedTask& planned, DevicePart& part);
+  void let_choose(PlannedTask& planned, DeviceSide& side);
   DeviceId given_device(const Task& task) const;
   std::size_t ask(const PlannedTask& planned);
   PlaceCandidate place_candidate(const PlannedTask& planned, const DeviceState& device) const;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/graph/device_part.h: what a task that detaches does on devices.
+// src/graph/device_side.h: what a task that detaches does on devices.
 //
 // Such a task is one of the library's own: its codelet detaches and isn't host_only. On the host it
-// is as any task that detaches. On a device its variant runs as other kernels do, without a promise;
-// once that has ended, go_on() may leave the end of the task to a promise. Its operands aren't
-// pinned from there on, so that nothing that others must bring about keeps memory of a device.
+// is as any task that detaches. On a device its variant runs as other kernels do, without a
+// promise; once that has ended, go_on() may leave the end of the task to a promise. Its operands
+// aren't pinned from there on: nothing that others must bring about keeps memory of a device.
 #pragma once
 
-#include <quadriga/promise.h>
 #include <quadriga/types.h>
 
 #include <cstddef>
@@ -18,6 +17,8 @@
 
 namespace quadriga {
 
+class Promise;
+
 /// A device that could run a task, as its first operand sees it.
 struct OperandPlace {
   DeviceId device = no_device;
@@ -26,9 +27,9 @@ struct OperandPlace {
 };
 
 /// Called by the driver, which waits for it: nothing here throws, or waits for a task.
-class DevicePart {
+class DeviceSide {
  public:
-  virtual ~DevicePart() = default;
+  virtual ~DeviceSide() = default;
   /// Where it runs, once its predecessors let it be queued: one of `places`, which aren't lost, or
   /// no_device for the host. Nothing: not yet, ask again once Executor::ready() was called. It may
   /// be asked again after an answer, when that device is lost.
