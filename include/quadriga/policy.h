@@ -70,7 +70,7 @@ struct Experience {
 struct PlaceCandidate {
   DeviceId device = no_device;
   double bytes_here = 0;      ///< Of the task's operands, valid or in flight.
-  double fetch_seconds = 0;   ///< To copy the rest, by link.
+  double fetch_seconds = 0;   ///< To copy the rest that no task there wants, by link.
   double kernel_seconds = 0;  ///< Predicted; 0 if unknown.
   double queued_seconds = 0;  ///< Predicted work of the tasks placed there; 0 if unknown.
   Experience experience;

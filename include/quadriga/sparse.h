@@ -54,6 +54,9 @@ struct SolverOptions {
   /// Parts of rows; 0: one per device or core, more if a device's memory requires it.
   int parts = 0;
   CgMethod method = CgMethod::automatic;
+  /// Whether the number of devices may decide how iterations are arranged, and with it the bits of
+  /// results: the automatic method is then the shortest on the devices that get rows.
+  bool fast = false;
   /// Whether iterations are recorded: several run as one task a part, on GPUs as one graph that is
   /// launched repeatedly. It needs a device for each part, whose memory kernels of the others can
   /// use, and with several parts an M of blocks of rows. Unset: where that can be, but for several

@@ -171,6 +171,23 @@ class Codelet:
         self.core = self._made(self.access, self._variant_of_cuda, divide is not None)
         self._cores: dict[tuple[int, ...], _core.Codelet] = {}
 
+    @functools.cached_property
+    def taken(self) -> frozenset[str]:
+        """Which of the names that `submit` takes for itself the function has parameters of."""
+        try:
+            names = list(inspect.signature(self.cpu).parameters) if self.cpu else []
+        except (TypeError, ValueError):  # it has no signature
+            return frozenset()
+        return frozenset(names[len(self.access) :]) & {"priority", "device"}
+
+    def refuse_taken(self, **given: bool) -> None:
+        """Raise `InvalidArgument` if the function wouldn't get what `submit` is given by a name."""
+        for name in [each for each in self.taken if given[each]]:
+            raise InvalidArgument(
+                f"codelet '{self.name}' has a parameter '{name}', which submit() takes for itself: "
+                "rename the parameter, or wrap the function"
+            )
+
     def core_without(self, places: tuple[int, ...]) -> _core.Codelet:
         """The codelet without the operands at these places, which are results of other tasks.
 

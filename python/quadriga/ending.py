@@ -56,6 +56,9 @@ class Ending:
 
         Returns what kept some of that from coming home.
         """
+        if _core.inside_body() and os.getpid() == self._process:
+            self.leave()  # what running tasks use, that body's among them, lasts until they end
+            return None
         if not self._take():
             return None
         failure = None

@@ -32,7 +32,7 @@ from .layout import layout_of, layout_of_new, layout_on_device
 from .machine import Device, Machine, core_of
 from .parameters import frozen
 from .place import Place, Retired
-from .record import Record
+from .record import Record, lacking
 from .settings import config
 from .tasks import Tasks
 from .tile_room import TileRoom
@@ -286,7 +286,13 @@ class Engine:
             tasks.make_room()
         place = _NO_DEVICE if device is None else self._device_index(device)
         rank = 0 if priority == 0 else whole("priority", priority, -(2**31), 2**31 - 1)
-        record = Record(tasks.next_number(), codelet, operands, parameters and frozen(parameters))
+        try:
+            kept = parameters and frozen(parameters)
+            record = Record(tasks.next_number(), codelet, operands, kept)
+        except registered.ContentLost as lost:
+            record = lacking(tasks.next_number(), codelet, operands, lost)
+        if device is not None or priority:
+            codelet.refuse_taken(priority=priority != 0, device=device is not None)
         core, after = codelet.core, _NONE
         if record.given is not None:
             record.given.check_engine(self.core)
@@ -470,13 +476,6 @@ class Engine:
                 del known[key]
 
         known[key] = weakref.ref(place, forget)
-
-    def _settle(self, address: int, size: int, writes: bool) -> None:
-        """Waits for the tasks that touch some memory; it is current afterwards."""
-        if not self._ending.is_due:
-            return
-        with self._tasks.originals():
-            self.core.settle(address, size, writes)
 
     def _forget_retired(self, least: int = 1) -> None:
         """Removes released data once there are at least this many.

@@ -12,8 +12,9 @@ import numpy as np
 
 from . import _core
 from .codelets import Codelet
-from .errors import InvalidArgument, InvalidType
+from .errors import Cancelled, InvalidArgument, InvalidType
 from .parameters import DEEPEST, FROZEN, Made, frozen_value, held_by, own_copy, rebuilt
+from .registered import ContentLost
 
 _taking = threading.RLock()  # an array's class may have a copy() that takes results
 NOT_YET = object()  # nobody has asked for the result
@@ -77,7 +78,7 @@ class Given:
     which hold their engine.
     """
 
-    __slots__ = ("_among", "_core", "_parameters", "_producers")
+    __slots__ = ("_among", "_core", "_parameters", "producers")
 
     def __init__(
         self, codelet: Codelet, operands: Sequence[Any], parameters: Mapping[str, Any]
@@ -87,7 +88,7 @@ class Given:
                 f"codelet '{codelet.name}' takes {len(codelet.access)} "
                 f"operand{'' if len(codelet.access) == 1 else 's'}, got {len(operands)}"
             )
-        self._producers: list[Producer] = []
+        self.producers: list[Producer] = []
         self._core: _core.Engine | None = None
         #: By their places among all operands.
         self._among: dict[int, Result] = {}
@@ -108,7 +109,7 @@ class Given:
     @property
     def after(self) -> list[_core.Future]:
         """The tasks that have to end first."""
-        return [each.submitted for each in self._producers]
+        return [each.submitted for each in self.producers]
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -118,7 +119,7 @@ class Given:
     def lacking(self) -> int | None:
         """The first of them that failed, once all have ended; None if all are there."""
         assert self._core is not None
-        for producer in self._producers:
+        for producer in self.producers:
             if self._core.failed(producer.submitted):
                 return producer.id
         return None
@@ -138,13 +139,41 @@ class Given:
         if self._core not in (None, future._tasks.core):
             raise InvalidArgument("Futures of two engines were given to one task")
         self._core = future._tasks.core
-        self._producers.append(future._record)
+        self.producers.append(future._record)
         return future._result.for_task()
 
     def _taken(self, value: Any, depth: int, made: Made) -> Any:
         if isinstance(value, Promised):
             return self._take(value)
         return rebuilt(value, depth, self._taken, made)
+
+
+class Lacking(Given):
+    """Of a task whose parameters lack what a failed task should have written: it can't run."""
+
+    __slots__ = ("_lost", "_places")
+
+    def __init__(self, codelet: Codelet, operands: Sequence[Any], lost: ContentLost) -> None:
+        self.producers = []
+        self._lost = lost
+        self._places = tuple(i for i, each in enumerate(operands) if isinstance(each, Promised))
+        for index in self._places:
+            _check_mode(codelet, index)
+
+    def check_engine(self, core: _core.Engine) -> None:
+        """Takes note of the engine: the failed task may be another's."""
+        self._core = core
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Which operands are results."""
+        return self._places
+
+    def lacking(self) -> int | None:
+        """The task that failed; raises `Cancelled` for one of another engine."""
+        if self._lost.core is not self._core:
+            raise Cancelled(f"a parameter has no content: {self._lost}")
+        return self._lost.task
 
 
 def holds_futures(parameters: Mapping[str, Any]) -> bool:

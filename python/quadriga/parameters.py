@@ -63,7 +63,10 @@ class FrozenDict(dict[Any, Any]):
 
 
 def frozen(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters; what the program could still write is replaced by read-only copies."""
+    """The parameters; what the program could still write is replaced by read-only copies.
+
+    Raises `registered.ContentLost` if a task failed that should have written one of them.
+    """
     made: Made = {}
     for name, value in parameters.items():
         if type(value) not in _CONSTANT:
@@ -127,7 +130,7 @@ def _frozen(value: Any, depth: int, made: Made) -> Any:
     known = made.get((id(value), 0))
     if known is None:
         if not _core.inside_body():  # whose task may be the one that is waited for
-            registered.settle(value)
+            registered.settle_for_task(value)
         known = made[id(value), 0] = value, copy_of(value)
     return known[1]
 

@@ -16,10 +16,11 @@ from .data import Operand
 from .division import Division, FineTask
 from .errors import Cancelled, InvalidType
 from .failures import Failures
-from .given import Given, Promised, Result, holds_futures
+from .given import Given, Lacking, Promised, Result, holds_futures
 from .layout import Layout
 from .per_stream import inside
 from .place import Place
+from .registered import ContentLost
 from .results import own_arguments, owned, refuse_kept
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         result: weakref.ref[Result] | None  # of whoever can read it
         # How it ended, once that is known: `error`, None if well.
         settled: bool
+        thread: int  # that has begun to run its body; 0: none
         error: BaseException | None
         exception: BaseException | None  # what its body raised
         started: bool
@@ -134,6 +136,14 @@ class Record(_Members):
                 self.failures.note(self.number, self.withdrawn)
             raise self.withdrawn
 
+    def _lacking(self) -> int | None:
+        assert self.given is not None
+        try:
+            return self.given.lacking()
+        except Cancelled as error:  # a failure of another engine's
+            self.note_failure(error)
+            raise
+
     def prepare_for_cuda(self) -> None:
         """What needs Python, or fails, before an engine with CUDA devices gets the task."""
         codelet = self.codelet
@@ -175,7 +185,7 @@ class Record(_Members):
         body = self.codelet.cpu
         assert body is not None
         self._start()
-        if self.given is not None and (lacking := self.given.lacking()) is not None:
+        if self.given is not None and (lacking := self._lacking()) is not None:
             return lacking
         views: list[Any] = []
         memories: list[Any] = []  # Of views that end with the task; an array's own memory stays.
@@ -208,7 +218,7 @@ class Record(_Members):
         assert callable(function)
         assert arrays is not None
         self._start()
-        if self.given is not None and (lacking := self.given.lacking()) is not None:
+        if self.given is not None and (lacking := self._lacking()) is not None:
             return lacking
         views: list[Any] = []
         parameters = self.parameters
@@ -274,3 +284,11 @@ class Record(_Members):
             (place.layout, address, ld)
             for place, (address, ld) in zip(self.places, places, strict=True)
         ]
+
+
+def lacking(number: int, codelet: Codelet, operands: Sequence[Any], lost: ContentLost) -> Record:
+    """The record of a task that is given what a failed one should have written: it won't run."""
+    own = [each for each in operands if not isinstance(each, Promised)]
+    record = Record(number, codelet, own, {})
+    record.given = Lacking(codelet, operands, lost)
+    return record

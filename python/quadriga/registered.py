@@ -6,17 +6,47 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
+from . import _core
 from .foreign import DeviceArray
+
+
+class Tasks(Protocol):
+    """Waits for the tasks that touch some memory, which is current afterwards."""
+
+    core: _core.Engine
+
+    def settle(self, address: int, size: int, writes: bool) -> None: ...
+
+    def settle_for_task(self, address: int, size: int) -> tuple[int, str] | None: ...
+
+
+class Ending(Protocol):
+    """Knows whether an engine is still to be closed."""
+
+    is_due: bool
 
 
 class Settling(Protocol):
     """The part of an engine that is used here."""
 
-    def _settle(self, address: int, size: int, writes: bool) -> None: ...
+    _ending: Ending
+
+    @property
+    def _tasks(self) -> Tasks: ...
+
+
+class ContentLost(Exception):
+    """A task failed that should have written what a later one is given by name."""
+
+    def __init__(self, core: _core.Engine, task: int, why: str) -> None:
+        super().__init__(why)
+        self.core = core
+        self.task = task
 
 
 _engines: dict[int, weakref.ref[Settling]] = {}  # by id; any thread's steps on it are atomic
@@ -44,8 +74,40 @@ def settle(array: Any, writes: bool = False) -> None:
     writes : bool
         Whether it is to be written: then tasks that read it have ended, too.
     """
-    if not _engines or array.size == 0:
+    if not _engines:
         return
+    begin, size = memory_of(array)
+    for tasks in _settling(size):
+        tasks.settle(begin, size, writes)
+
+
+def settle_for_task(array: Any) -> None:
+    """Wait until tasks have written an array which a later one is to read.
+
+    Raises
+    ------
+    ContentLost
+        If one of them failed.
+    """
+    if not _engines:
+        return
+    begin, size = memory_of(array)
+    for tasks in _settling(size):
+        if (lost := tasks.settle_for_task(begin, size)) is not None:
+            raise ContentLost(tasks.core, *lost)
+
+
+def _settling(size: int) -> Iterator[Tasks]:
+    for reference in list(_engines.values()) if size > 0 else ():
+        engine = reference()
+        if engine is not None and engine._ending.is_due:
+            yield engine._tasks
+
+
+def memory_of(array: Any) -> tuple[int, int]:
+    """Where an array's memory begins, and its bytes; 0 of them if nothing is known of it."""
+    if array.size == 0:
+        return 0, 0
     if isinstance(array, np.ndarray):
         begin = end = array.ctypes.data
         for length, stride in zip(array.shape, array.strides, strict=True):
@@ -53,13 +115,7 @@ def settle(array: Any, writes: bool = False) -> None:
                 begin += (length - 1) * stride
             else:
                 end += (length - 1) * stride
-        end += array.itemsize
-    elif isinstance(array, DeviceArray):
-        begin = array.address
-        end = begin + array.size * array.itemsize
-    else:
-        return
-    for reference in list(_engines.values()):
-        engine = reference()
-        if engine is not None:
-            engine._settle(begin, end - begin, writes)
+        return begin, end + array.itemsize - begin
+    if isinstance(array, DeviceArray):
+        return array.address, array.size * array.itemsize
+    return 0, 0

@@ -7,8 +7,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 from types import TracebackType
+from typing import Any
 
-from . import _core, mapped
+from . import _core, circles, mapped, registered
 from .errors import (
     Cancelled,
     Deadline,
@@ -78,8 +79,8 @@ class Tasks:
                 self.outcome(record, -1.0)
             elif record.is_watched:  # asking would wait for whoever drives
                 self._keep_for_end(record)
+            record.drop()  # what it held is released, or it is pending
             self.pending.pop(record.number, None)
-            record.drop()
 
     def end(self) -> None:
         """Record in each future how its task ended; all have, and the engine is about to."""
@@ -112,7 +113,7 @@ class Tasks:
             try:
                 if self.closed:
                     raise Cancelled(f"task {record.id}: its engine was left before it ended")
-                self.core.wait_task(record.submitted, seconds)
+                self.core.wait_task(record.submitted, seconds, self.look, record)
             except Deadline as late:
                 if not late.of_task:
                     raise  # a body's own comes as what a task failed with
@@ -127,8 +128,8 @@ class Tasks:
                 error = record.exception or error or mapped.failure()
             record.settle(error)
             if not self.closed:  # else nobody waited for its end
-                self.pending.pop(record.number, None)
                 record.drop()
+                self.pending.pop(record.number, None)
         return record.error
 
     def wait(self, seconds: float) -> None:
@@ -147,7 +148,7 @@ class Tasks:
 
     def _wait(self, seconds: float) -> None:
         try:
-            self.core.wait(seconds)
+            self.core.wait(seconds, self.look)
         except TaskFailed as error:
             self.reap()
             raised: BaseException | None = self.original(error)
@@ -161,6 +162,37 @@ class Tasks:
             self.reap()
             raise
         self.reap()
+
+    def settle(self, address: int, size: int, writes: bool) -> None:
+        """Wait for the tasks that touch some memory; it is current afterwards."""
+        with self.originals():
+            self.core.settle(address, size, writes, self.look)
+
+    def settle_for_task(self, address: int, size: int) -> tuple[int, str] | None:
+        """The same for a later task, which reads it; the one that should have written it if that
+        failed, and why."""
+        with self.originals():
+            return self.core.settle_for_task(address, size, self.look)
+
+    def look(self, awaited: Any) -> None:
+        """Refuses to wait for a body that waits for this thread; called by waits.
+
+        They wait for a record, a memory as `settle` is given it, or all tasks.
+        """
+
+        def is_awaited(record: Record) -> bool:
+            if not isinstance(awaited, tuple):
+                return awaited is None or record is awaited
+            begin, size, writes = awaited
+            for place, access in zip(record.places, record.access, strict=True):
+                if place.array is not None and (writes or access != "read"):
+                    first, length = registered.memory_of(place.array)
+                    if first < begin + size and begin < first + length:
+                        return True
+            return False
+
+        pending = sorted(self.pending.values(), key=lambda record: record.number)
+        circles.refuse(pending, lambda record: self.core.done(record.submitted), is_awaited)
 
     def originals(self) -> Originals:
         """A ``with`` block that raises a body's own exception instead of `TaskFailed`."""

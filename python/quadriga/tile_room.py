@@ -11,6 +11,7 @@ holds. At most about half of the room is in such tiles.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ from .device_arrays import bytes_of
 from .errors import TooLarge
 from .layout import Layout
 from .tasks import Tasks
+
+_PAUSE = 1e-3  # seconds
 
 
 class TileRoom:
@@ -39,12 +42,16 @@ class TileRoom:
         self._made += bytes_of(layout, layout.ld)
         if self._made > self._often:
             self._look()
+        waited: set[int] = set()
+        is_last = False
         while True:
             try:
                 return self._core.add_homeless(layout.rows, layout.cols, layout.core_dtype, keep)
             except TooLarge:
-                if not self._wait_for_some():
+                if is_last or bytes_of(layout, layout.ld) > self._core.host_memory():
                     raise
+                waited = waited or set(self._tasks.pending)
+            is_last = not self._make_room(waited)
 
     def _look(self) -> None:
         self._made = 0
@@ -53,15 +60,29 @@ class TileRoom:
         if not self._tasks.is_driven_by_waits and self._hold_dropped():
             self._wait_for_some()
 
+    def _make_room(self, waited: set[int]) -> bool:
+        """Wait for some tasks; false if there will be no more room once others have ended.
+
+        Tasks that were submitted later than those that are waited for count if they hold tiles that
+        nobody else does: other threads' tiles may have taken the room that was made.
+        """
+        has_progress = self._wait_for_some()
+        if self._core.removing() > 0:  # in another thread, and its memory is still to come
+            time.sleep(_PAUSE)
+            return True
+        is_waiting = not waited.isdisjoint(self._tasks.pending)
+        return has_progress and (is_waiting or self._hold_dropped())
+
     def _wait_for_some(self) -> bool:
-        """Wait until half of the pending tasks have ended; false if none was left before."""
-        before = len(self._tasks.pending)
+        """Wait until half of the pending tasks have ended; whether any of them has."""
+        before = list(self._tasks.pending.items())
         self._tasks.reap()
         if self._tasks.pending and not _core.inside_body():
             self._tasks.wait_for_half()
             self._tasks.reap()
         self._forget()
-        return before > 0 and len(self._tasks.pending) < before
+        pending = self._tasks.pending
+        return any(record.core is None or number not in pending for number, record in before)
 
     def _hold_dropped(self) -> bool:
         """Whether pending tasks hold tiles that nobody else holds."""

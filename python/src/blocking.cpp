@@ -264,7 +264,13 @@ bool wait_slice(EngineState& state, double left, const Wait& wait) {
 
 }  // namespace
 
-void block_in_slices(const std::shared_ptr<EngineState>& state, double seconds, Wait wait) {
+std::function<void()> calling(const nb::object& look, nb::handle awaited) {
+  if (look.is_none()) return nullptr;
+  return [look = nb::handle(look), awaited] { look(awaited); };
+}
+
+void block_in_slices(const std::shared_ptr<EngineState>& state, double seconds, Wait wait,
+                     const std::function<void()>& look) {
   // Seconds of the virtual clock say nothing of how long they take.
   if (inside_body() || state->engine().options().virtual_clock) {
     const auto work = [state, seconds, wait = std::move(wait)] { wait(state->engine(), seconds); };
@@ -281,6 +287,7 @@ void block_in_slices(const std::shared_ptr<EngineState>& state, double seconds, 
       leave(state);
       throw;
     }
+    if (look) look();
     if (seconds < 0) continue;
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     left = std::max(0.0, seconds - passed.count());

@@ -70,6 +70,8 @@ class EngineState {
   void end();
   /// Keeps an object until the engine has ended. The GIL must be held.
   void keep(nb::object object) { keep_.add(std::move(object)); }
+  /// Calls that are removing data, whose memory comes back when they have ended.
+  std::atomic<int>& removing() noexcept { return removing_; }
 
  private:
   friend class BlockingCall;
@@ -81,6 +83,7 @@ class EngineState {
   int owner_;
   Keep keep_;  // Let go after the engine, whose tasks may use what is kept.
   std::unique_ptr<Engine> engine_;
+  std::atomic<int> removing_{0};
   std::atomic<int> submitting_{0};  // Calls that may still submit a task.
   // Set before `submitting_` is waited for, read within it, and after it, for whoever waits then.
   std::atomic<bool> has_ended_{false};
@@ -152,7 +155,13 @@ void block(const std::shared_ptr<EngineState>& state, Blocking call);
 /// A wait of the engine's, with its timeout in seconds; negative: for ever.
 using Wait = std::function<void(Engine& engine, double seconds)>;
 
-/// The same for a wait. Errors: what the wait throws; deadline once `seconds` have passed.
-void block_in_slices(const std::shared_ptr<EngineState>& state, double seconds, Wait wait);
+/// Calls a function with what somebody waits for; the GIL must be held, and both live. None: null.
+std::function<void()> calling(const nb::object& look, nb::handle awaited);
+
+/// The same for a wait. `look` is called between slices, with the GIL, outside of bodies and not
+/// under the virtual clock; null: nothing is. Errors: what the wait or `look` throws; deadline once
+/// `seconds` have passed.
+void block_in_slices(const std::shared_ptr<EngineState>& state, double seconds, Wait wait,
+                     const std::function<void()>& look = nullptr);
 
 }  // namespace quadriga::python

@@ -139,7 +139,9 @@ void remove(PyEngine& self, const nb::object& retired) {
   const auto state = self.state();
   auto held = std::make_shared<Keep>();
   held->add(retired);
-  const auto work = [state, retired = retired.ptr(), arrays = held.get()] {
+  state->removing().fetch_add(1);
+  const std::shared_ptr<void> removing(nullptr, [state](void*) { state->removing().fetch_sub(1); });
+  const auto work = [state, removing, retired = retired.ptr(), arrays = held.get()] {
     std::vector<Data> leaving;
     {
       const GilHere gil;
@@ -155,13 +157,16 @@ void remove(PyEngine& self, const nb::object& retired) {
   block(state, {work, std::move(held), nullptr, nb::none()});
 }
 
-void wait_task(PyEngine& self, const Future& task, double seconds) {
+/// `look` is called with `record` from time to time.
+void wait_task(PyEngine& self, const Future& task, double seconds, const nb::object& look,
+               const nb::object& record) {
   const auto state = self.state();
   if (state->engine().done(task)) {  // says how it ended, whatever the clock and whoever waits
     self.without_gil([&](Engine& e) { e.wait(task, 0); });
     return;
   }
-  block_in_slices(state, seconds, [task](Engine& e, double s) { e.wait(task, s); });
+  block_in_slices(
+      state, seconds, [task](Engine& e, double s) { e.wait(task, s); }, calling(look, record));
 }
 
 void cancel(PyEngine& self) {
@@ -178,10 +183,12 @@ void bind_waits(nb::class_<PyEngine>& engine) {
   engine
       .def(
           "wait",
-          [](PyEngine& self, double seconds) {
-            block_in_slices(self.state(), seconds, [](Engine& e, double s) { e.wait(s); });
+          [](PyEngine& self, double seconds, const nb::object& look) {
+            block_in_slices(
+                self.state(), seconds, [](Engine& e, double s) { e.wait(s); },
+                calling(look, nb::none()));
           },
-          nb::arg("seconds"))
+          nb::arg("seconds"), nb::arg("look") = nb::none())
       .def(
           "wait_data",
           [](PyEngine& self, const Data& data, double seconds) {
@@ -189,7 +196,8 @@ void bind_waits(nb::class_<PyEngine>& engine) {
                             [data](Engine& e, double s) { e.wait(data, s); });
           },
           nb::arg("data"), nb::arg("seconds"))
-      .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"))
+      .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"),
+           nb::arg("look") = nb::none(), nb::arg("record") = nb::none())
       .def("cancel", cancel)
       .def("end", end)
       .def("close", &PyEngine::close)
@@ -258,6 +266,7 @@ void bind_engine(nb::module_& module) {
            nb::arg("keep"))
       .def("host_memory", [](PyEngine& self) { return self.engine().options().host_memory; })
       .def("remove", remove, nb::arg("retired"))
+      .def("removing", [](PyEngine& self) { return self.state()->removing().load(); })
       .def("submit", submit, nb::arg("codelet"), nb::arg("record"), nb::arg("priority"),
            nb::arg("device"), nb::arg("after"))
       .def(

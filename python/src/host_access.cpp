@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // python/src/host_access.cpp: the host's access to data and to memory; quadriga.data wraps it.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <quadriga/engine.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "engine/engine_access.h"
 #include "gil_gate.h"
+#include "graph/failures.h"
 #include "py_engine.h"
 
 namespace quadriga::python {
@@ -32,13 +38,40 @@ PyHostAccess on_host(PyEngine& self, const Data& data, Access access, double sec
 
 /// Waits until the host may touch what is registered from an address on, and takes it off the
 /// devices if it is to be written; false if nothing is registered there.
-bool settle(PyEngine& self, std::uintptr_t address, std::size_t bytes, bool writes) {
+bool settle(PyEngine& self, std::uintptr_t address, std::size_t bytes, bool writes,
+            const nb::object& look) {
   const HeldRegion region{{address, bytes, 1, 0}, writes ? Access::update : Access::read};
   if (!EngineAccess::is_registered(self.engine(), region.region)) return false;
-  block_in_slices(self.state(), -1, [region](Engine& e, double left) {
-    EngineAccess::hold(e, std::span(&region, 1), left).release();
-  });
+  const nb::object awaited = nb::make_tuple(address, bytes, writes);
+  block_in_slices(
+      self.state(), -1,
+      [region](Engine& e, double left) {
+        EngineAccess::hold(e, std::span(&region, 1), left).release();
+      },
+      calling(look, awaited));
   return true;
+}
+
+/// The same to read it for a later task. Where a task failed that should have written it, nothing
+/// is thrown, and nobody has been told: its number and why.
+std::optional<std::pair<std::uint64_t, std::string>> settle_for_task(PyEngine& self,
+                                                                     std::uintptr_t address,
+                                                                     std::size_t bytes,
+                                                                     const nb::object& look) {
+  const HeldRegion region{{address, bytes, 1, 0}, Access::read};
+  if (!EngineAccess::is_registered(self.engine(), region.region)) return std::nullopt;
+  const nb::object awaited = nb::make_tuple(address, bytes, false);
+  try {
+    block_in_slices(
+        self.state(), -1,
+        [region](Engine& e, double left) {
+          EngineAccess::hold(e, std::span(&region, 1), left, true).release();
+        },
+        calling(look, awaited));
+  } catch (const LacksResult& lost) {
+    return std::pair(lost.task(), EngineAccess::why_failed(self.engine(), lost.task()));
+  }
+  return std::nullopt;
 }
 
 bool is_home(PyEngine& self, const Data& data) {
@@ -51,7 +84,10 @@ void bind_host_access(nb::module_& module, nb::class_<PyEngine>& engine) {
   nb::class_<PyHostAccess>(module, "HostAccess", "The host's access to data.")
       .def("release", &PyHostAccess::release);
   engine.def("on_host", on_host, nb::arg("data"), nb::arg("access"), nb::arg("seconds"))
-      .def("settle", settle, nb::arg("address"), nb::arg("bytes"), nb::arg("writes"))
+      .def("settle", settle, nb::arg("address"), nb::arg("bytes"), nb::arg("writes"),
+           nb::arg("look") = nb::none())
+      .def("settle_for_task", settle_for_task, nb::arg("address"), nb::arg("bytes"),
+           nb::arg("look") = nb::none())
       .def("is_home", is_home, nb::arg("data"));
 }
 

@@ -266,8 +266,9 @@ void set_aggregation(sparse::SolverOptions& options, Address near_null, int vect
   options.aggregation = {static_cast<const double*>(at(near_null)), vectors, unknowns, strength};
 }
 
-void set_method(sparse::SolverOptions& options, int method) {
+void set_method(sparse::SolverOptions& options, int method, bool fast) {
   options.method = static_cast<sparse::CgMethod>(method);
+  options.fast = fast;
 }
 
 void set_spill(sparse::SolverOptions& options, std::string file) {
@@ -344,7 +345,7 @@ void bind_sparse(nb::module_& module) {
            nb::arg("overlap").none(), nb::arg("degree"))
       .def("set_aggregation", &set_aggregation, nb::arg("near_null"), nb::arg("vectors"),
            nb::arg("unknowns"), nb::arg("strength"))
-      .def("set_method", &set_method, nb::arg("method"))
+      .def("set_method", &set_method, nb::arg("method"), nb::arg("fast"))
       .def("set_spill", &set_spill, nb::arg("file"))
       .def("add_level", &add_level, nb::arg("restriction"), nb::arg("prolongation"),
            nb::arg("matrix"));

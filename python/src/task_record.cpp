@@ -115,9 +115,14 @@ void dealloc(PyObject* self) noexcept {
   Py_DECREF(type);
 }
 
+void start(TaskRecord& record) noexcept {
+  record.thread = PyThread_get_thread_ident();
+  record.started = 1;
+}
+
 PyObject* begin(PyObject* self, PyObject*) noexcept {
   if (is_there(of(self).withdrawn)) Py_RETURN_FALSE;
-  of(self).started = 1;
+  start(of(self));
   Py_RETURN_TRUE;
 }
 
@@ -193,6 +198,7 @@ PyMemberDef member_table[] = {
     member("withdrawn", T_OBJECT, offsetof(TaskRecord, withdrawn)),
     member("division", T_OBJECT, offsetof(TaskRecord, division)),
     member("settled", T_BOOL, offsetof(TaskRecord, settled)),
+    member("thread", T_ULONG, offsetof(TaskRecord, thread), READONLY),
     member("started", T_BOOL, offsetof(TaskRecord, started), READONLY),
     {nullptr, 0, 0, 0, nullptr}};
 
@@ -238,7 +244,7 @@ bool run_in_place(TaskRecord& record, const Arguments& arguments) {
                              PyTuple_GET_ITEM(record.access, index));
     if (!views[i]) return false;
   }
-  record.started = 1;
+  start(record);
   try {
     call(record, views, count);
   } catch (nb::python_error& error) {

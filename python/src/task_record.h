@@ -30,6 +30,7 @@ struct TaskRecord {
   PyObject* error;
   PyObject* withdrawn;
   PyObject* division;
+  unsigned long thread;  ///< That has begun to run its body, as Python names it; 0: none.
   char settled;
   char started;
 };

@@ -71,8 +71,12 @@ class EngineAccess {
   /// clock the caller drives meanwhile. False after `timeout` seconds.
   static bool wait_until(Engine& engine, const std::function<bool()>& condition, double timeout);
   /// The host's access to whatever is registered in some memory, as Engine::on_host(). Where a
-  /// region is written, what is registered is updated.
-  static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double timeout = -1);
+  /// region is written, what is registered is updated. `names_lost`: if a failed task should have
+  /// written what is read, LacksResult names it, and the failure is still to be told by waits.
+  static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double timeout = -1,
+                         bool names_lost = false);
+  /// What failed first of all that made a task fail, or not run; nobody is told by it.
+  static std::string why_failed(const Engine& engine, std::uint64_t task);
 
   /// As Backend's. Any thread.
   static bool pin(Engine& engine, std::byte* memory, std::size_t bytes);

@@ -95,12 +95,14 @@ bool Engine::Impl::begin_hold(Hold& hold, std::span<const HeldDatum> mine,
   return true;
 }
 
-std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseconds deadline) {
+std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseconds deadline,
+                                         bool names_lost) {
   if (current_task(graph))
     fail(Errc::unavailable,
          "on_host() can't be called within a task, which accesses its operands directly");
   auto hold = std::make_shared<Hold>();
   hold->owner = acting_thread();
+  hold->names_lost = names_lost;
   const std::vector<HeldDatum> mine = held_by(hold->owner);
   hold->asked = std::move(wanted);
   for (const HeldDatum& each : hold->asked) {
@@ -183,10 +185,11 @@ void Engine::Impl::await_turn(const Hold& hold, const std::vector<TaskRef>& conf
 
 /// Brings home what is to be read, and takes off the devices what may be written.
 void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
-  const auto is_lost = [&] {
-    return std::ranges::any_of(hold.data, [](const HeldDatum& each) {
+  const auto find_lost = [&]() -> const Datum* {
+    const auto lost = std::ranges::find_if(hold.data, [](const HeldDatum& each) {
       return each.access != Access::write && each.datum->poisoned.load(std::memory_order_acquire);
     });
+    return lost == hold.data.end() ? nullptr : lost->datum;
   };
   std::vector<Datum*> reading;
   std::vector<Datum*> writing;
@@ -200,7 +203,9 @@ void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
     }
   }
   if (!reading.empty()) bring_home(reading, deadline);
-  if (is_lost()) {
+  if (const Datum* const lost = find_lost()) {
+    const std::uint64_t failed = lost->failed_by.load(std::memory_order_relaxed);
+    if (hold.names_lost && failed != 0) throw LacksResult(failed);
     if (const auto error = failures.take_first()) std::rethrow_exception(error);
     fail(Errc::task_failed,
          "the data's content is lost: a task that should have written it failed");
@@ -297,7 +302,8 @@ HostAccess Engine::on_host(Data data, Access access, double timeout) {
   return result;
 }
 
-HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double timeout) {
+HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double timeout,
+                              bool names_lost) {
   Engine::Impl& impl = engine.checked();
   HostAccess result;
   if (current_task(impl.graph)) return result;  // it has its operands
@@ -316,7 +322,7 @@ HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> region
   if (wanted.empty()) return result;
   const auto give_up = [&] { impl.unpin(registered); };
   try {
-    result.hold_ = impl.hold(std::move(wanted), deadline);
+    result.hold_ = impl.hold(std::move(wanted), deadline, names_lost);
   } catch (...) {
     give_up();
     throw;
@@ -326,6 +332,11 @@ HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> region
   else
     give_up();  // the thread had all of it before
   return result;
+}
+
+std::string EngineAccess::why_failed(const Engine& engine, std::uint64_t task) {
+  const std::string first = engine.checked().failures.first_of(task);
+  return first.empty() ? fmt::format("task {} failed", task) : first;
 }
 
 bool EngineAccess::is_registered(const Engine& engine, const Region& region) {

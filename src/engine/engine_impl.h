@@ -79,7 +79,8 @@ struct Engine::Impl {
   void unpin(std::span<Datum* const> given);
   void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
-  std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline);
+  std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline,
+                             bool names_lost = false);
   std::vector<HeldDatum> held_by(std::thread::id thread);
   /// Whether the thread has an access on the host that hasn't ended.
   bool has_access(std::thread::id thread) { return !held_by(thread).empty(); }

@@ -16,6 +16,22 @@
 #include "graph/pulled.h"
 
 namespace quadriga {
+namespace {
+
+/// What submission looks at of all operands, before the first is looked at: the data of a large
+/// matrix don't fit into the caches.
+void fetch_ahead(std::span<const Operand> operands) noexcept {
+  constexpr std::size_t line = 64;
+  for (const Operand& operand : operands) {
+    if (!operand.data) continue;
+    const Datum* const datum = EngineAccess::datum(operand.data);
+    __builtin_prefetch(datum);
+    const char* const history = reinterpret_cast<const char*>(&datum->history);
+    for (std::size_t at = 0; at < sizeof(History); at += line) __builtin_prefetch(history + at, 1);
+  }
+}
+
+}  // namespace
 
 /// A slot, if the window has room.
 inline Task* Engine::Impl::slot(bool beyond) {
@@ -194,6 +210,7 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
 Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> operands,
                             std::span<const std::byte> params, const SubmitOptions& given,
                             const std::shared_ptr<Gang>* gang, bool is_another, DeviceSide* side) {
+  fetch_ahead(operands);
   check_operands(codelet, operands);
   if (given.sequence && EngineAccess::datum(given.sequence)->engine != this)
     fail(Errc::invalid_argument,

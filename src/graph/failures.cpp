@@ -135,6 +135,12 @@ std::shared_ptr<const std::string> Failures::first_of(const Task& task,
   return nullptr;
 }
 
+std::string Failures::first_of(std::uint64_t id) const {
+  std::lock_guard lock(mutex_);
+  const auto found = by_task_.find(id);
+  return found == by_task_.end() || !found->second.first ? "" : *found->second.first;
+}
+
 void Failures::forget_oldest() {
   constexpr std::size_t most = 4096;
   if (by_task_.size() <= most) return;

@@ -48,6 +48,9 @@ class Failures {
   std::exception_ptr cause_of(const TaskGroup& group);
   /// Why this task failed; null if it didn't.
   std::exception_ptr of(std::uint64_t id) const;
+  /// What failed first of all that made this task fail, or not run; empty if it isn't known. Tells
+  /// nobody.
+  std::string first_of(std::uint64_t id) const;
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
   std::uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
 

@@ -239,10 +239,10 @@ void Graph::access_aliases(Task& task, OperandSlot& slot, Counts& counts) {
 
 /// Those it follows were submitted long ago: all are fetched before the first is looked at.
 inline void Graph::fetch_predecessors(Task& task) {
-  for (const OperandSlot& slot : task.slots()) __builtin_prefetch(&slot.datum->history);
   for (const OperandSlot& slot : task.slots()) {
     const History& history = slot.datum->history;
     if (history.writer.task) __builtin_prefetch(history.writer.task, 1);
+    if (history.more) __builtin_prefetch(history.more.get(), 1);
     if (!writes(slot.access)) continue;
     for (int i = 0; i < history.count; ++i) __builtin_prefetch(history.readers[i].task, 1);
   }

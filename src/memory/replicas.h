@@ -99,6 +99,15 @@ class Replicas {
     return is_alike ? found->second : no_tile;
   }
 
+  /// Brings what is known of a tile and its replica into the caches.
+  void fetch(TileId tile, SpaceId space) const noexcept {
+    __builtin_prefetch(&infos_[tile]);
+    __builtin_prefetch(&states_[tile], 1);
+    const Replica& replica = at(tile, space);
+    __builtin_prefetch(&replica, 1);
+    __builtin_prefetch(&replica.last_use, 1);
+  }
+
   Directory& directory() noexcept { return directory_; }
   const Directory& directory() const noexcept { return directory_; }
   SpaceId spaces() const noexcept { return spaces_; }

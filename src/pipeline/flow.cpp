@@ -44,6 +44,7 @@ Flow::Flow(Engine& engine, std::vector<Stage> stages, Pipeline::Source source,
 
 Flow::~Flow() {
   stop();
+  const Awaiting waits(engine_, Awaiting::Always());
   if (thread_.joinable()) thread_.join();
   const auto or_broken = [](const auto& wait) {
     try {
@@ -313,6 +314,7 @@ FlowItem* Flow::next_by_driving(double seconds, bool& is_late) {
 }
 
 bool Flow::drain(double seconds) {
+  const Awaiting waits(engine_, Awaiting::Always());
   if (thread_.joinable()) return results_.wait_over(Deadline(seconds));
   return drive(seconds, [this] { return alive_ == 0; });
 }

@@ -2,6 +2,7 @@
 // src/pipeline/nested.cpp: what a run calls, within the bodies that wait for it.
 #include "pipeline/nested.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <set>
@@ -25,17 +26,18 @@ class EngineWaits {
   /// False, and nothing is noted, if the awaited one waits for one of the bodies' already.
   bool add(const Engines& bodies, const Graph* awaited) {
     const std::lock_guard lock(mutex_);
-    std::set<const Graph*> behind{awaited};
-    for (std::vector<const Graph*> next{awaited}; !next.empty();) {
-      const Graph* const each = next.back();
-      next.pop_back();
-      for (const auto& [wait, count] : waits_)
-        if (wait.first == each && behind.insert(wait.second).second) next.push_back(wait.second);
-    }
-    for (const Graph* const body : bodies)
-      if (behind.contains(body)) return false;
-    for (const Graph* const body : bodies) ++waits_[{body, awaited}];
+    if (closes_circle(bodies, awaited)) return false;
+    note(bodies, awaited);
     return true;
+  }
+  void add_always(const Engines& bodies, const Graph* awaited) {
+    const std::lock_guard lock(mutex_);
+    note(bodies, awaited);
+  }
+  bool is_awaited(const Graph* engine) {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(waits_,
+                               [&](const auto& wait) { return wait.first.second == engine; });
   }
   void remove(const Engines& bodies, const Graph* awaited) {
     const std::lock_guard lock(mutex_);
@@ -45,6 +47,20 @@ class EngineWaits {
   }
 
  private:
+  void note(const Engines& bodies, const Graph* awaited) {
+    for (const Graph* const body : bodies) ++waits_[{body, awaited}];
+  }
+  bool closes_circle(const Engines& bodies, const Graph* awaited) const {
+    std::set<const Graph*> behind{awaited};
+    for (std::vector<const Graph*> next{awaited}; !next.empty();) {
+      const Graph* const each = next.back();
+      next.pop_back();
+      for (const auto& [wait, count] : waits_)
+        if (wait.first == each && behind.insert(wait.second).second) next.push_back(wait.second);
+    }
+    return std::ranges::any_of(bodies, [&](const Graph* body) { return behind.contains(body); });
+  }
+
   std::mutex mutex_;
   std::map<std::pair<const Graph*, const Graph*>, int> waits_;
 };
@@ -64,6 +80,22 @@ Awaiting::Awaiting(const Engine& engine) {
   if (bodies_.empty()) return;
   engine_ = EngineAccess::graph(engine);
   require_no_circle(engine_waits().add(bodies_, engine_));
+}
+
+Awaiting::Awaiting(const Engine& engine, Always /*always*/) noexcept {
+  try {
+    EngineAccess::may_await(engine);  // a body that blocks counts no more
+    bodies_ = occupied_engines();
+    if (bodies_.empty()) return;
+    engine_waits().add_always(bodies_, EngineAccess::graph(engine));
+    engine_ = EngineAccess::graph(engine);
+  } catch (...) {
+    // Without memory, or after fork(): nobody is told.
+  }
+}
+
+bool is_awaited(const Engine& engine) {
+  return engine_waits().is_awaited(EngineAccess::graph(engine));
 }
 
 Awaiting::~Awaiting() {

@@ -6,7 +6,8 @@
 // its bodies waits for a run on the first. Whether a thread is left this time isn't asked.
 //
 // A run that began outside of bodies knows none that wait for it. So whoever waits says so while it
-// does: which engines' bodies wait for which engine. Whoever would close a circle is refused.
+// does: which engines' bodies wait for which engine. Whoever would close a circle is refused. Who
+// ends a run can't be, and only says so.
 #pragma once
 
 #include <quadriga/pipeline.h>
@@ -29,6 +30,9 @@ class Awaiting {
   /// Errors: as require_awaitable(); the same if bodies of that engine wait, by way of others, for
   /// one whose thread this body holds.
   explicit Awaiting(const Engine& engine);
+  /// Of a wait that can't be refused.
+  struct Always {};
+  Awaiting(const Engine& engine, Always always) noexcept;
   ~Awaiting();
   Awaiting(const Awaiting&) = delete;
   Awaiting& operator=(const Awaiting&) = delete;
@@ -37,6 +41,9 @@ class Awaiting {
   Engines bodies_;  ///< Whose threads are held meanwhile.
   const Graph* engine_ = nullptr;
 };
+
+/// Whether a body waits for a run on the engine at this moment.
+bool is_awaited(const Engine& engine);
 
 /// The engines whose bodies wait for a run. What the run calls is told which they are.
 class Nesting {

@@ -49,13 +49,29 @@ bool DeviceTurns::issue_next(DeviceState& device) {
   int looked = 0;
   const PlanSet& ready = state_.plan.on(device.id).ready;
   for (auto next = ready.begin(); next != ready.end() && looked < most; ++looked) {
-    if (looked == 0) Plan::fetch_tasks(next, ready.end());
+    if (looked == 0) fetch_ahead(device, next, ready.end());
     PlannedTask& planned = **next++;
     if (Launcher::would_queue(device, planned)) continue;
     const bool is_done = try_issue(device, planned);
     if (is_done || device.is_closed()) return is_done;
   }
   return false;
+}
+
+/// What is to be issued next, and of one of them, of which the accesses have come, the tiles.
+void DeviceTurns::fetch_ahead(const DeviceState& device, PlanSet::const_iterator next,
+                              const PlanSet::const_iterator& end) const {
+  constexpr int ahead = 2;
+  Plan::fetch_tasks(next, end);
+  for (int step = 0; step < ahead && next != end; ++step) ++next;
+  if (next == end) return;
+  for (const PlannedAccess& access : (*next)->accesses) {
+    __builtin_prefetch(access.datum);
+    __builtin_prefetch(&access.datum->poisoned, 1);
+    __builtin_prefetch(&access.datum->tile);
+    state_.plan.fetch_tile(access.tile, device.id);
+    state_.memory->replicas().fetch(access.tile, device.space);
+  }
 }
 
 /// The same in the order that the policy chooses.

@@ -61,6 +61,8 @@ class DeviceTurns {
  private:
   bool issue_one(DeviceState& device);
   bool issue_next(DeviceState& device);
+  void fetch_ahead(const DeviceState& device, PlanSet::const_iterator next,
+                   const PlanSet::const_iterator& end) const;
   bool issue_chosen(DeviceState& device);
   bool try_issue(DeviceState& device, PlannedTask& planned);
   bool fill(DeviceState& device);

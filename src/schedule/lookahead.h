@@ -62,6 +62,14 @@ class Lookahead {
     follow_short_of_room(space, out);
   }
 
+  /// Whether follow() may append anything, or take note of something: false if it certainly won't.
+  bool has_news() const noexcept {
+    const DevicePlan& device = plan_.on(device_);
+    const std::size_t in_sight = device.horizon.tasks;
+    return !fetchable_.empty() || !device.changed.empty() || in_sight > most_tasks ||
+           (in_sight < most_tasks && in_sight < device.planned.size());
+  }
+
   /// Whether a fetch that waits for its victims is still the next one to make: nothing that is
   /// missing comes before it, and no other tile could leave sooner.
   /// Cost:  by what has changed, and by the residents.

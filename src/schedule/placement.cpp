@@ -13,6 +13,7 @@ namespace quadriga {
 
 void Placement::submitted(PlannedTask& planned) {
   if (is_bound(*planned.task)) choose(planned);
+  if (planned.device == no_device) state_.plan.plan_uses(planned);
 }
 
 /// Where it runs is known before it is ready.
@@ -46,6 +47,10 @@ PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
                                           const DeviceState& device) const {
   const Task& task = *planned.task;
   const Memory& memory = *state_.memory;
+  // A tile that a task placed there uses comes anyway: nothing has to be fetched for this one.
+  const auto is_wanted = [&](TileId tile) {
+    return (state_.plan.users(tile) >> device.id & 1) != 0;
+  };
   PlaceCandidate candidate;
   candidate.device = device.id;
   candidate.kernel_seconds = prediction_.seconds_on(planned, device.id);
@@ -57,7 +62,7 @@ PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
     const TileId tile = task.operands[i].datum->tile;
     if (memory.directory().valid(tile, device.space))
       candidate.bytes_here += static_cast<double>(memory.replicas().bytes(tile));
-    else if (task.operands[i].access != Access::write)
+    else if (task.operands[i].access != Access::write && !is_wanted(tile))
       candidate.fetch_seconds += memory.transfers().fetch_seconds(tile, device.space);
   }
   return candidate;

@@ -39,7 +39,8 @@ void Plan::grow(TileId tile) {
   here_.resize(size * places());
 }
 
-PlannedTask& Plan::add(Task& task) {
+PlannedTask& Plan::add(Task& task, Uses uses_now) {
+  for (const OperandSlot& slot : task.slots()) fetch_tile(slot.datum->tile, no_device);
   PlannedTask* planned = nullptr;
   if (free_.empty()) {
     planned = &pool_.emplace_back();
@@ -69,11 +70,19 @@ PlannedTask& Plan::add(Task& task) {
     access.operand = static_cast<std::uint16_t>(i);
     access.behind_host = task.operands[i].behind_host;
     if (writes(task.operands[i].access)) ++uses(datum.tile).writers;
-    if (!task.reduction(i)) bind(access, datum);
+    if (uses_now == Uses::planned && !task.reduction(i)) bind(access, datum);
   }
   task.planned = planned;
   ++waiting_;
   return *planned;
+}
+
+void Plan::plan_uses(PlannedTask& planned) {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
+    PlannedAccess& access = planned.accesses[i];
+    if (!access.datum && !planned.task->reduction(static_cast<int>(i)))
+      bind(access, *planned.task->operands[i].datum);
+  }
 }
 
 void Plan::bind(PlannedAccess& access, Datum& datum) {
@@ -217,6 +226,7 @@ void Plan::end(PlannedTask& planned) {
 
 void Plan::place(PlannedTask& planned, DeviceId device) {
   move_uses(planned, device);
+  plan_uses(planned);
   for (int i = 0; i < planned.task->operand_count; ++i)
     if (Reduction* const reduction = planned.task->reduction(i)) {
       Datum* const partial = reduction->partials[device].get();
@@ -283,7 +293,11 @@ void Plan::reposition(PlannedTask& planned, Position position) {
 }
 
 std::uint64_t Plan::next_use(TileId tile, DeviceId device) const {
-  return next_use_after(tile, device, 0);
+  if (tile >= uses_.size()) return UINT64_MAX;
+  const PlannedAccess* const here_first = here(tile, device).uses.first();
+  const PlannedAccess* const elsewhere_first = here(tile, no_device).uses.first();
+  return std::min(here_first ? here_first->position : UINT64_MAX,
+                  elsewhere_first ? elsewhere_first->position : UINT64_MAX);
 }
 
 std::uint64_t Plan::next_use_after(TileId tile, DeviceId device, Position position) const {

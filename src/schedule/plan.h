@@ -55,10 +55,10 @@ inline Position position_of(const Task& task, float rank) noexcept {
 }
 
 /// That of the task that was pulled as the so-many-th: before all that have no priority, behind
-/// those that were pulled before it.
-inline Position position_of(const Task& task, std::uint32_t pulled) noexcept {
-  constexpr std::uint32_t last = INT32_MAX - 1;
-  return (std::uint64_t{pulled % last} << 32) |
+/// those that were pulled before it and are as urgent.
+inline Position position_of(const Task& task, std::uint32_t pulled, bool urgent) noexcept {
+  constexpr std::uint32_t half = INT32_MAX / 2;
+  return (std::uint64_t{pulled % half + (urgent ? 0 : half)} << 32) |
          (task.id.load(std::memory_order_relaxed) & 0xffffffff);
 }
 
@@ -136,8 +136,8 @@ struct PlannedTask {
 /// Tasks by their position.
 using PlanSet = SortedBlocks<Position, PlannedTask*>;
 
-/// What is known of one tile's accesses.
-struct TileUses {
+/// What is known of one tile's accesses, in a line of the caches.
+struct alignas(64) TileUses {
   std::uint32_t versions_issued = 0;  ///< Writing accesses issued so far.
   std::uint32_t writers = 0;          ///< Writing accesses submitted and not ended.
   std::uint32_t epoch = 0;            ///< Counts the tasks issued that overwrite the tile.
@@ -168,10 +168,15 @@ struct DevicePlan {
 class Plan {
  public:
   static constexpr std::size_t most_devices = 64;
+  /// Whether a task's uses are planned when it is added, or with those of the device that it gets
+  /// at once.
+  enum class Uses : bool { planned, later };
   /// Of so many devices, at least one. Errors: invalid_argument if they are too many.
   explicit Plan(std::size_t devices);
 
-  PlannedTask& add(Task& task);
+  PlannedTask& add(Task& task, Uses uses = Uses::planned);
+  /// The uses of a task that was added without them, if it wasn't placed meanwhile.
+  void plan_uses(PlannedTask& planned);
   /// The task has ended, or was refused: its uses are forgotten if they weren't yet.
   void end(PlannedTask& planned);
   void place(PlannedTask& planned, DeviceId device);
@@ -262,6 +267,13 @@ class Plan {
   /// Brings what the tasks behind `next` are made of, and the first of their successors, into the
   /// caches, before they are issued in turn: those of a window don't fit there.
   static void fetch_tasks(PlanSet::const_iterator next, PlanSet::const_iterator end);
+  /// Brings what is known of a tile's uses by a device's tasks, or those without one, into the
+  /// caches: that of all tiles of a large matrix doesn't fit there.
+  void fetch_tile(TileId tile, DeviceId device) const {
+    if (tile >= uses_.size()) return;
+    __builtin_prefetch(&uses_[tile], 1);
+    __builtin_prefetch(&here(tile, device), 1);
+  }
   std::size_t waiting() const noexcept { return waiting_; }
   void validate() const;
 

@@ -25,10 +25,12 @@ Experience Prediction::experience_on(const PlannedTask& planned, DeviceId device
 }
 
 void Prediction::place_on(PlannedTask& planned, DeviceId device) {
-  planned.seconds = seconds_on(planned, device);
-  planned.fills = times_.of(planned.cost, device).fills;
+  const DeviceKind kind = state_.machine.devices[device].kind;
+  const KernelTime& time = times_.of(planned.cost, device);
+  planned.seconds = time.known ? time.seconds : planned.like->seconds(kind);
+  planned.fills = time.fills;
   if (planned.counted) planned.like->taken(*planned.counted);
-  planned.counted = state_.machine.devices[device].kind;
+  planned.counted = kind;
   planned.like->put(*planned.counted);
 }
 

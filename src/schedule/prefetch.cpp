@@ -78,7 +78,7 @@ void Prefetch::fetch(DeviceState& device) {
     if (policy_.traits().filters_prefetches)
       std::erase_if(fetches, [&](const Fetch& each) { return is_obsolete(each, device); });
     if (fetches.empty()) {
-      if (is_fresh) return;
+      if (is_fresh || !foreseen_[device.id].lookahead.has_news()) return;
       is_fresh = true;
       look_ahead(device);
       if (fetches.empty()) return;

@@ -71,7 +71,7 @@ void Scheduler::submitted(Task& task, const Cost& cost) {
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.submitted(task, cost); });
   groups_.entered(task.group);
-  PlannedTask& planned = state_.plan.add(task);
+  PlannedTask& planned = state_.plan.add(task, Plan::Uses::later);
   placement_.prediction().begin(planned, cost);
   if (policy_->traits().follows_tasks) policy_->submitted(placement_.news_of(planned));
   placement_.submitted(planned);

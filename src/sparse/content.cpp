@@ -81,8 +81,10 @@ SolverContent::SolverContent(Engine& engine, const RowReader& reader, const Solv
   storage_ = {chosen_.format,    chosen_.dense_rows,
               units_.block_rows, slice_rows_of(engine.machine(), chosen_.format, units_.block_rows),
               inverse_rows,      may_narrow(engine.machine())};
+  const std::vector<DeviceId> spread =
+      options.fast ? spread_over(a, options) : std::vector<DeviceId>{};
   MethodChoice choice = choose_method(engine.machine(), {rows_, dtype_, chosen_.bytes},
-                                      options.method, has_steps(precondition_));
+                                      options.method, has_steps(precondition_), spread);
   report_.method = choice.method;
   report_.method_reason = std::move(choice.reason);
   place(a, options);
@@ -131,18 +133,36 @@ SolverOptions SolverContent::completed(const RowReader& a, const SolverOptions& 
   return all;
 }
 
+std::int64_t SolverContent::row_bytes_of(CgMethod method) const noexcept {
+  const std::int64_t count =
+      vectors + (has_steps(precondition_) ? vectors_of_steps : 0) + carried_vectors(method);
+  return count * static_cast<std::int64_t>(size_of(dtype_));
+}
+
+Places SolverContent::places_of(const CsrView& a, const SolverOptions& options,
+                                CgMethod method) const {
+  const double bytes =
+      static_cast<double>(a.elements) * static_cast<double>(size_of(a.dtype) + sizeof(int)) +
+      static_cast<double>(a.rows) * static_cast<double>(row_bytes_of(method));
+  return choose_places(engine_, options.parts, bytes, !options.recorded);
+}
+
+/// The devices that classic iterations would run on, each once.
+std::vector<DeviceId> SolverContent::spread_over(const CsrView& a,
+                                                 const SolverOptions& options) const {
+  std::vector<DeviceId> devices = places_of(a, options, CgMethod::classic).devices;
+  std::ranges::sort(devices);
+  const auto rest = std::ranges::unique(devices);
+  devices.erase(rest.begin(), rest.end());
+  return devices;
+}
+
 void SolverContent::place(const CsrView& a, const SolverOptions& options) {
   report_.block_rows = units_.block_rows;
   report_.dense_rows = units_.dense_rows;
-  const std::int64_t count =
-      vectors + (has_steps(precondition_) ? vectors_of_steps : 0) + carried_vectors(report_.method);
-  const std::int64_t row_bytes = count * static_cast<std::int64_t>(size_of(a.dtype));
-  const double bytes =
-      static_cast<double>(a.elements) * static_cast<double>(size_of(a.dtype) + sizeof(int)) +
-      static_cast<double>(a.rows) * static_cast<double>(row_bytes);
-  const Places places = choose_places(engine_, options.parts, bytes, !options.recorded);
+  const Places places = places_of(a, options, report_.method);
   const std::vector<std::int64_t> first =
-      cut_rows(a, report_.block_rows, places.weights, row_bytes);
+      cut_rows(a, report_.block_rows, places.weights, row_bytes_of(report_.method));
   for (std::size_t part = 0; part < places.devices.size(); ++part) {
     if (first[part] == first[part + 1]) continue;
     report_.first_rows.push_back(first[part]);

@@ -29,6 +29,8 @@ enum class MKind : std::uint8_t {
 };
 
 /// What a solver keeps. Nothing of it changes after its making, but for values and what is cached.
+struct Places;
+
 class SolverContent {
  public:
   SolverContent(Engine& engine, const RowReader& a, const SolverOptions& options);
@@ -82,6 +84,9 @@ class SolverContent {
   void give_back(std::unique_ptr<PartData> data) const;
 
  private:
+  std::int64_t row_bytes_of(CgMethod method) const noexcept;
+  Places places_of(const CsrView& a, const SolverOptions& options, CgMethod method) const;
+  std::vector<DeviceId> spread_over(const CsrView& a, const SolverOptions& options) const;
   void place(const CsrView& a, const SolverOptions& options);
   void plan_parts(const RowReader& a);
   PartRows rows_of(std::size_t part) const;

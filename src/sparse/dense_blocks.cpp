@@ -33,6 +33,26 @@ void merge(const Index* columns, std::array<std::int64_t, D> at,
   }
 }
 
+/// Whether D rows consist of full blocks, in ascending order.
+template <class Index, int D>
+bool are_full(const Index* columns, const std::array<std::int64_t, D>& begin,
+              const std::array<std::int64_t, D>& end) noexcept {
+  const std::int64_t count = end[0] - begin[0];
+  const Index* const row = columns + begin[0];
+  for (int i = 1; i < D; ++i)
+    if (end[i] - begin[i] != count || !std::equal(row, row + count, columns + begin[i]))
+      return false;
+  if (count % D != 0) return false;
+  bool found = true;
+  Index before = -1;
+  for (std::int64_t at = 0; at < count; at += D) {
+    found &= row[at] % D == 0 && row[at] > before;
+    for (int i = 1; i < D; ++i) found &= row[at + i] == row[at] + i;
+    before = row[at];
+  }
+  return found;
+}
+
 template <class Index, int D, class Visit>
 void visit_blocks(const CsrView& a, std::int64_t row, std::vector<std::int64_t>& scratch,
                   Visit visit) {
@@ -40,12 +60,16 @@ void visit_blocks(const CsrView& a, std::int64_t row, std::vector<std::int64_t>&
   const auto* const columns = static_cast<const Index*>(a.columns);
   std::array<std::int64_t, D> begin{};
   std::array<std::int64_t, D> end{};
-  bool is_sorted = true;
   for (int i = 0; i < D; ++i) {
     begin[i] = offsets[i];
     end[i] = offsets[i + 1];
-    is_sorted = is_sorted && ascends(columns, begin[i], end[i]);
   }
+  if (are_full<Index, D>(columns, begin, end)) {
+    for (std::int64_t at = begin[0]; at < end[0]; at += D) visit(columns[at] / D);
+    return;
+  }
+  bool is_sorted = true;
+  for (int i = 0; i < D; ++i) is_sorted = is_sorted && ascends(columns, begin[i], end[i]);
   if (is_sorted) return merge<Index, D>(columns, begin, end, visit);
   scratch.clear();
   for (std::int64_t at = begin[0]; at < end[D - 1]; ++at) scratch.push_back(columns[at] / D);

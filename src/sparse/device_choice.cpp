@@ -70,13 +70,18 @@ double seconds_of_iteration(Engine& engine, std::size_t parts) {
 
 }  // namespace
 
-double waiting_seconds(const Machine& machine, std::span<const DeviceId> devices) {
-  constexpr int sums = 2, tasks_of_part = 3;
-  if (devices.size() < 2) return 0;
+double slowest_round_trip(const Machine& machine, std::span<const DeviceId> devices) {
   const SpaceId first = machine.devices[devices.front()].space;
   double slowest = 0;
   for (const DeviceId each : devices.subspan(1))
     slowest = std::max(slowest, round_trip(machine, machine.devices[each].space, first));
+  return slowest;
+}
+
+double waiting_seconds(const Machine& machine, std::span<const DeviceId> devices) {
+  constexpr int sums = 2, tasks_of_part = 3;
+  if (devices.size() < 2) return 0;
+  const double slowest = slowest_round_trip(machine, devices);
   const auto tasks = static_cast<double>(tasks_of_part * devices.size() + sums);
   return sums * slowest + tasks * machine.launch_seconds;
 }

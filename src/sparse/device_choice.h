@@ -9,6 +9,9 @@
 
 namespace quadriga::sparse {
 
+/// Seconds of some bytes to the first of these devices and back, from the one that is furthest.
+double slowest_round_trip(const Machine& machine, std::span<const DeviceId> devices);
+
 /// Seconds that an iteration of several devices takes beyond reading the matrix, by the machine's
 /// figures, which know no more than links and launches: the sums of products and of steps go to one
 /// device, and what follows from them comes back, one after the other; tasks are queued for each

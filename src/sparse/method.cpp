@@ -7,7 +7,10 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "sparse/device_choice.h"
 #include "sparse/kernels/one_reduction.h"
 
 namespace quadriga::sparse {
@@ -61,12 +64,41 @@ double seconds_of_link(const Machine& machine, const Device& device, const Metho
   return machine.copy_seconds(host_space, device.space, over);
 }
 
-double seconds_of(const Machine& machine, const Device& device, const MethodShape& shape,
-                  CgMethod method) {
-  const Cost cost = Cost::of_work(0, shape.matrix_bytes + passes_of(method) * vector_bytes(shape));
-  const double on_device = launches_of(method) * machine.launch_seconds +
-                           machine.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
-  return std::max(on_device, seconds_of_link(machine, device, shape, method));
+/// What iterations run on: one device, or several among which rows are cut.
+using Spread = std::span<const Device* const>;
+
+/// Of so many bytes of the memory of all, each reading its share.
+double seconds_to_read(const Machine& machine, Spread devices, double bytes) {
+  const Cost cost = Cost::of_work(0, bytes);
+  if (devices.size() == 1)
+    return machine.kernel_seconds(*devices.front(), cost.kernel, cost.order, cost.volume);
+  double rate = 0;
+  for (const Device* each : devices)
+    rate += 1 / machine.kernel_seconds(*each, cost.kernel, cost.order, cost.volume);
+  return 1 / rate;
+}
+
+/// Between devices: for the sums of a product and of a step, which pipelined iterations form
+/// together, while the next product runs.
+double seconds_of_waiting(const MethodShape& shape, CgMethod method, const Machine& machine,
+                          Spread devices, double round_trip) {
+  if (method != CgMethod::pipelined) return 2 * round_trip;
+  return std::max(0.0, round_trip - seconds_to_read(machine, devices, shape.matrix_bytes));
+}
+
+double seconds_of(const Machine& machine, Spread devices, double round_trip,
+                  const MethodShape& shape, CgMethod method) {
+  const double bytes = shape.matrix_bytes + passes_of(method) * vector_bytes(shape);
+  double seconds =
+      launches_of(method) * machine.launch_seconds + seconds_to_read(machine, devices, bytes);
+  if (devices.size() > 1)
+    seconds += seconds_of_waiting(shape, method, machine, devices, round_trip);
+  const auto count = static_cast<std::int64_t>(devices.size());
+  const MethodShape share{(shape.rows + count - 1) / count, shape.dtype,
+                          shape.matrix_bytes / static_cast<double>(count)};
+  for (const Device* each : devices)
+    seconds = std::max(seconds, seconds_of_link(machine, *each, share, method));
+  return seconds;
 }
 
 }  // namespace
@@ -79,20 +111,28 @@ void check_method(CgMethod asked, bool has_steps) {
 }
 
 MethodChoice choose_method(const Machine& machine, const MethodShape& shape, CgMethod asked,
-                           bool has_steps) {
+                           bool has_steps, std::span<const DeviceId> spread) {
   check_method(asked, has_steps);
   if (asked != CgMethod::automatic) return {asked, "asked for"};
   if (has_steps) return {CgMethod::classic, "M is several steps"};
   const Device* const device = fastest(machine);
   if (!device) return {CgMethod::classic, "the machine's description has no rates of devices"};
-  const double classic = seconds_of(machine, *device, shape, CgMethod::classic);
+  std::vector<const Device*> devices{device};
+  double round_trip = 0;
+  if (spread.size() > 1) {
+    devices.clear();
+    for (const DeviceId each : spread) devices.push_back(&machine.devices[each]);
+    round_trip = slowest_round_trip(machine, spread);
+  }
+  const double classic = seconds_of(machine, devices, round_trip, shape, CgMethod::classic);
   MethodChoice chosen{CgMethod::classic, {}};
   double least = (1 - least_share_saved) * classic;
   constexpr double micro = 1e6;
-  chosen.reason =
-      fmt::format("us an iteration of one {}: classic {:.3g}", device->name, micro * classic);
+  const std::string where = devices.size() == 1 ? fmt::format("one {}", device->name)
+                                                : fmt::format("{} devices", devices.size());
+  chosen.reason = fmt::format("us an iteration of {}: classic {:.3g}", where, micro * classic);
   for (const CgMethod each : {CgMethod::single_reduction, CgMethod::pipelined}) {
-    const double seconds = seconds_of(machine, *device, shape, each);
+    const double seconds = seconds_of(machine, devices, round_trip, shape, each);
     chosen.reason += fmt::format(", {} {:.3g}", name(each), micro * seconds);
     if (!(seconds < least)) continue;  // Figures that aren't any say nothing.
     least = seconds;

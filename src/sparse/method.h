@@ -5,6 +5,7 @@
 #include <quadriga/machine.h>
 #include <quadriga/sparse.h>
 
+#include <span>
 #include <string>
 
 namespace quadriga::sparse {
@@ -28,9 +29,11 @@ struct MethodShape {
 /// so that it doesn't depend on their number: each method's kernels cost a launch, and the matrix
 /// and its vectors pass the memory, what doesn't fit it also the link from the host. Classic ones
 /// stay where others are predicted to gain less than 3 %.
-/// `has_steps`: M is several tasks.
+/// `has_steps`: M is several tasks. `spread`: the devices that rows are cut for, where their number
+/// may decide bits. Each reads its share, and waits for the others' sums: classic and
+/// single-reduction iterations twice, pipelined ones once, and only as long as no product runs.
 /// Errors: check_method()'s.
 MethodChoice choose_method(const Machine& machine, const MethodShape& shape, CgMethod asked,
-                           bool has_steps);
+                           bool has_steps, std::span<const DeviceId> spread = {});
 
 }  // namespace quadriga::sparse

@@ -119,7 +119,7 @@ def preloaded(*options):
     return [sys.executable, "-m", "quadriga", "mpi-preload", *options]
 
 
-def run(command, timeout=60):
+def run(command, timeout=240):
     # Python's own view of the environment lacks what MPI_Init of another test's mpi4py has put into
     # it, from which mpiexec would take itself for a rank.
     environment = dict(os.environ)

@@ -17,7 +17,7 @@ def print(*words, flush=True):  # All ranks share one pipe: a line is written at
 """
 
 
-def launched(folder, ranks, body, timeout=60, keep_going=False):
+def launched(folder, ranks, body, timeout=240, keep_going=False):
     """Runs a body on each rank; what it printed, its messages and its status."""
     program = folder / "program.py"
     program.write_text(HEAD + textwrap.dedent(body))

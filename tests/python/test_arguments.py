@@ -145,3 +145,22 @@ def test_bodies_get_plain_arrays_wherever_they_run(engine):
     engine.wait()
     assert result.tolist() == [[1, 4], [9, 16]]
     assert data.array is given
+
+
+@pytest.mark.parametrize("given", [{"priority": 3}, {"device": 0}, {"priority": 1, "device": 0}])
+def test_a_body_does_not_miss_what_submit_takes_by_the_same_name(engine, given):
+    own = quadriga.codelet(access=["update"])(lambda x, priority=0, device=None: x.fill(1))
+    operand = quadriga.codelet(access=["update"])(lambda device: device.fill(2))
+    fixed = quadriga.codelet(access=["update"])(lambda x, **others: x.fill(3 + len(others)))
+    array = np.zeros(3)
+    data = engine.data(array)
+    with pytest.raises(quadriga.InvalidArgument, match=r"which submit\(\) takes for itself"):
+        engine.submit(own, data.update(), **given)
+    engine.submit(own, data.update()).result()
+    host = dict(given)
+    if "device" in given:
+        host["device"] = engine.machine.devices[-1].name
+    for codelet, expected in ((operand, 2), (fixed, 3)):
+        engine.submit(codelet, data.update(), **host)
+        engine.wait()
+        assert array.tolist() == [expected] * 3

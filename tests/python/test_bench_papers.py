@@ -40,6 +40,15 @@ def test_one_gpu_moves_what_must_cross_once_and_computes_at_the_rate_that_is_sta
         assert least <= row["value"] <= most
 
 
+@pytest.mark.parametrize("devices", [5, 6, 7, 8])
+def test_the_default_is_near_the_best_policy_of_a_product_on_any_number_of_gpus(devices):
+    machine = program.package() / "machines" / "papers" / "idgraf.json"
+    words = {"machine": machine, "operation": "gemm", "n": 16384, "tile": 1024, "cores": 0}
+    policies = ("", "steal", "earliest-finish", "weight", "data-first")
+    rates = {each: _simulated(**words, devices=devices, policy=each) for each in policies}
+    assert rates[""]["value"] >= 0.97 * max(row["value"] for row in rates.values())
+
+
 def test_divided_tasks_are_faster_than_flat_ones_where_tiles_are_large():
     flat, divided = (_simulated(tile=1024, fine=fine)["value"] for fine in (0, 128))
     assert divided > 1.5 * flat
@@ -56,11 +65,53 @@ def test_tiles_are_the_best_of_those_that_are_tried():
     tried = Experiment("tried", "", "", "", "order", lambda quick: [point])
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(EXPERIMENTS, "tried", tried)
-        rows = list(run(("tried",), True, lambda text: None))
+        rows = list(run(("tried",), True, lambda done: None))
     values = [_simulated(tile=tile, policy="steal")["value"] for tile in point.tiles]
     assert rows[0]["policy"] == "steal"
     assert rows[0]["value"] == max(values) > min(values)
     assert rows[0]["tile"] == point.tiles[values.index(max(values))]
+
+
+def test_smaller_tiles_are_tried_until_one_is_slower(monkeypatch):
+    rates = {192: 9, 384: 5, 576: 7, 768: 6}
+    tried = []
+
+    def simulated(words, policy):
+        tried.append(words["tile"])
+        row = {"value": rates[words["tile"]], "n": words["n"]}
+        return row | {"seconds": 1.0, "host_bytes": 0, "tasks": 1}
+
+    point = Point("flat", 8192, {"machine": "bunsen", "n": 8192, "tile": 0}, tuple(rates))
+    monkeypatch.setattr("quadriga.bench.papers.running._simulated", simulated)
+    monkeypatch.setattr("quadriga.bench.papers.experiments.POLICIES", ("default",))
+    monkeypatch.setitem(EXPERIMENTS, "t", Experiment("t", "", "", "", "n", lambda quick: [point]))
+    (row,) = run(("t",), True, lambda done: None)
+    assert tried == [768, 576, 384] and (row["tile"], row["value"]) == (576, 7)
+
+
+def test_what_a_file_keeps_is_not_simulated_again(tmp_path, monkeypatch):
+    file, parts = tmp_path / "runs.jsonl", []
+    words = ("--figure", "lima-8", "--resume", str(file))
+    first = _rows(*words)
+    kept = file.read_text()
+    assert kept.count("\n") == len(first) == 9
+    # What an interrupted run leaves: lines that are missing, and one that is unfinished.
+    file.write_text(kept[: len(kept) // 2])
+    assert _rows(*words) == first
+    assert len(file.read_text()) > len(kept)
+    with monkeypatch.context() as patch:
+        patch.setattr(program, "run", lambda *words: pytest.fail(f"simulated: {words}"))
+        assert list(run(("lima-8",), True, parts.append, file)) == first
+    assert parts == sorted(parts) and parts[-1] == 1
+    # Another program may say something else.
+    (tmp_path / "bin").mkdir()
+    machines = program.package() / "machines"
+    (tmp_path / "machines").symlink_to(machines)
+    (tmp_path / "bin" / program.OURS).write_text("#!/bin/sh\necho another >&2; exit 2\n")
+    (tmp_path / "bin" / program.OURS).chmod(0o755)
+    monkeypatch.setattr(program, "package", lambda: tmp_path)
+    with pytest.raises(ValueError, match="another"):
+        list(run(("lima-8",), True, parts.append, file))
 
 
 def test_tiles_of_a_figure_are_multiples_of_the_fine_ones():

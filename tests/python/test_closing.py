@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_closing.py: engines that end while other threads use them, and at Python's end.
+import contextlib
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scripts import run_script
+
+import quadriga
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -31,7 +36,7 @@ def run(text, *arguments):
         [sys.executable, "-c", _HEAD + textwrap.dedent(text), *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert result.returncode == 0, (result.returncode, result.stdout, result.stderr)
     return result.stdout
@@ -160,3 +165,26 @@ def test_python_ends_while_a_thread_of_ours_drops_chunks(tmp_path):
     """It holds Python's lock, and what it drops releases that for a while."""
     for _ in range(8):
         run_script(EXAMPLES / "stream.py", tmp_path)
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:2", "emulated:2,memory=1MiB"])
+def test_a_body_closes_its_engine_while_others_wait_for_it(devices):
+    for _ in range(5):
+        done = []
+        x = np.zeros(3)
+        engine = quadriga.Engine(devices)
+
+        def body(view, engine=engine, done=done):
+            engine.close()
+            view += 1  # its operand is still there
+            done.append(float(view.sum()))
+
+        engine.submit(quadriga.codelet(access=["update"])(body), engine.data(x).update())
+        with contextlib.suppress(quadriga.Error):  # closed, before the wait or within it
+            engine.wait()
+        del engine
+        for _ in range(60_000):
+            if done:
+                break
+            time.sleep(1e-3)
+        assert done == [3]

@@ -169,7 +169,7 @@ def test_threads_submit_near_a_full_window(monkeypatch):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(240)
     assert errors == []
 
 

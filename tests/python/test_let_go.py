@@ -27,7 +27,7 @@ def test_solvers(devices):
         for _ in range(5):
             held.append(sparse.Solver(matrix, engine=engine))
             held[0].solve(np.ones(400), rtol=1e-8)
-            engine.submit(drop, engine.data(z).update()).result(timeout=60)
+            engine.submit(drop, engine.data(z).update()).result(timeout=240)
     assert z[0] == 5
 
 
@@ -38,5 +38,5 @@ def test_factors(devices):
     with quadriga.Engine(devices, host_memory="8MiB") as engine:
         for _ in range(14):
             held.append(linalg.cho_factor(np.eye(512), engine=engine))
-            engine.submit(drop, engine.data(z).update()).result(timeout=60)
+            engine.submit(drop, engine.data(z).update()).result(timeout=240)
     assert z[0] == 14

@@ -11,7 +11,7 @@ _HEAD = """
 import faulthandler, os, resource, sys, time
 import numpy as np, quadriga
 from quadriga import linalg
-faulthandler.dump_traceback_later(20, exit=True)
+faulthandler.dump_traceback_later(200, exit=True)
 a = np.eye(96) * 4
 def use(devices):
     with quadriga.Engine(devices) as engine:
@@ -29,7 +29,7 @@ def run(text, *arguments):
         [sys.executable, "-c", _HEAD + textwrap.dedent(text), *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
     )
     assert result.returncode == 0, (result.returncode, result.stdout, result.stderr)
@@ -42,7 +42,8 @@ def test_too_few_threads_are_an_error(devices):
         """
         use("cpu:1")  # whatever is opened late is open
         if os.getuid() == 0:
-            os.setgid(65534), os.setuid(65534)  # root has no limit
+            # Root has no limit, and others may run processes as nobody.
+            os.setgid(65534), os.setuid(200_000 + os.getpid())
             most = len(os.listdir("/proc/self/task")) + 14
         else:
             most = 0

@@ -383,9 +383,9 @@ def test_traces_of_ranks_make_one_page_with_arrows(tmp_path):
     page = tmp_path / "report.html"
     files = [str(tmp_path / f"trace.{rank}.json") for rank in (2, 0, 1)]
     command = [sys.executable, "-m", "quadriga", "report", *files, "-o", str(page)]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=240)
     assert page.read_text().count("<line") == html.count("<line")
-    refused = subprocess.run([*command, "--json"], capture_output=True, timeout=60)
+    refused = subprocess.run([*command, "--json"], capture_output=True, timeout=240)
     assert refused.returncode == 2
     with pytest.raises(report.TraceError, match="is of rank 0"):
         join([traces[0], traces[0]])

@@ -318,9 +318,9 @@ def test_join_under_multiprocessing(tmp_path, method):
     ranks = [context.Process(target=one_of, args=(rank, *arguments)) for rank in range(3)]
     for each in ranks:
         each.start()
-    assert sorted(results.get(timeout=60) for _ in ranks) == [(0, 3), (1, 3), (2, 3)]
+    assert sorted(results.get(timeout=240) for _ in ranks) == [(0, 3), (1, 3), (2, 3)]
     for each in ranks:
-        each.join(60)
+        each.join(240)
         assert each.exitcode == 0
     assert list(tmp_path.iterdir()) == []
 

@@ -21,7 +21,7 @@ def keep_going(folder, ranks, body):
     program.write_text(HEAD + textwrap.dedent(body))
     command = [sys.executable, "-m", "quadriga", "launch", "--keep-going", "-n", str(ranks)]
     return subprocess.run(
-        [*command, str(program)], capture_output=True, text=True, timeout=60, cwd=folder
+        [*command, str(program)], capture_output=True, text=True, timeout=240, cwd=folder
     )
 
 
@@ -149,8 +149,8 @@ def test_under_multiprocessing(tmp_path):
     ranks = [spawn.Process(target=_rank, args=(address, r, token, results)) for r in range(3)]
     for each in ranks:
         each.start()
-    found = sorted(results.get(timeout=60) for _ in range(2))
+    found = sorted(results.get(timeout=240) for _ in range(2))
     for each in ranks:
-        each.join(60)
+        each.join(240)
     assert found == [(0, 0, 2.0), (2, 1, 2.0)]
     assert [each.exitcode for each in ranks] == [0, -signal.SIGKILL, 0]

@@ -175,7 +175,7 @@ def test_by_an_mpi_communicator():
         each.start()
     assert sorted(results.get(timeout=60) for _ in ranks) == [(0, 3), (1, 3), (2, 3)]
     for each in ranks:
-        each.join(60)
+        each.join(240)
         assert each.exitcode == 0
 
 

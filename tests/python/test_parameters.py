@@ -364,3 +364,71 @@ def test_a_memoryview_keeps_its_format():
         with quadriga.Engine("cpu:1") as engine:
             look = quadriga.codelet(access=[])(lambda p: p[1])
             assert engine.submit(look, p=memory).result(20) == memory[1]
+
+
+def _fail(x):
+    raise ValueError("the first failure")
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("place", [lambda a: a, lambda a: [a[1:]], lambda a: {"p": (0, a[::-1])}])
+def test_a_task_whose_parameter_a_failed_task_should_have_written(devices, place):
+    fail = quadriga.codelet(access=["update"], host_only=False)(_fail)
+    use = quadriga.codelet(access=["update"], host_only=False)(lambda y, p: y.fill(7))
+    more = quadriga.codelet(access=["read", "update"], host_only=False)(lambda y, z: z.fill(8))
+    x = np.zeros(3)
+    with quadriga.Engine(devices) as engine:
+        data, y, z = engine.data(x), engine.data(np.zeros(3)), engine.data(np.zeros(3))
+        engine.submit(fail, data.update())
+        future = engine.submit(use, y.update(), p=place(x))
+        after = engine.submit(more, y.read(), z.update())
+        for each in (future, after):
+            with pytest.raises(quadriga.Cancelled, match="'_fail'.*the first failure"):
+                each.result()
+        with pytest.raises(ValueError, match="the first failure"):
+            engine.wait()
+        assert y.known.tolist() == z.known.tolist() == [0, 0, 0]
+        again = engine.submit(use, y.update(), p=place(x))
+        with pytest.raises(quadriga.Cancelled, match="the first failure"):
+            engine.wait()
+        assert isinstance(again.exception(), quadriga.Cancelled)
+        x[:] = 1
+        write = quadriga.codelet(access=["write"], host_only=False)(lambda y: y.fill(1))
+        engine.submit(write, data.write())
+        engine.submit(write, y.write())
+        engine.submit(use, y.update(), p=place(x)).result()
+        engine.wait()
+        assert y.known.tolist() == [7, 7, 7]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_a_task_whose_parameter_a_failed_task_of_another_engine_should_have_written(devices):
+    fail = quadriga.codelet(access=["update"], host_only=False)(_fail)
+    use = quadriga.codelet(access=["update"], host_only=False)(lambda y, p: y.fill(7))
+    x = np.zeros(3)
+    with quadriga.Engine(devices) as engine, quadriga.Engine("cpu:1") as other:
+        failed = other.submit(fail, other.data(x).update())
+        y = engine.data(np.zeros(3))
+        future = engine.submit(use, y.update(), p=x)
+        assert isinstance(future.exception(), quadriga.Cancelled)
+        assert "'_fail'" in str(future.exception())
+        with pytest.raises(quadriga.Cancelled, match="the first failure"):
+            engine.wait()
+        with pytest.raises(ValueError, match="the first failure"):
+            failed.result()
+        with pytest.raises(ValueError, match="the first failure"):
+            other.wait()
+
+
+def test_operands_are_checked_though_a_parameter_lacks_its_content():
+    fail = quadriga.codelet(access=["update"])(_fail)
+    use = quadriga.codelet(access=["update"])(lambda y, p: None)
+    x = np.zeros(3)
+    with quadriga.Engine("cpu:1") as engine:
+        failed = engine.submit(fail, engine.data(x).update())
+        for wrong in ((), (x,), (failed,), (engine.data(x).read(),)):
+            with pytest.raises((quadriga.InvalidArgument, quadriga.InvalidType)):
+                engine.submit(use, *wrong, p=x)
+        assert isinstance(failed.exception(), ValueError)
+        with pytest.raises(ValueError, match="first"):
+            engine.wait()

@@ -84,6 +84,33 @@ def test_now_is_of_the_time_since_the_statistics_before() -> None:
     assert screen(STATS, None, STATS) == screen(STATS, None)
 
 
+@pytest.mark.parametrize("kind", ["serial", "flat_map"])
+def test_the_bound_is_told_once_more_has_ended_than_is_in_progress(kind: str) -> None:
+    """What is in progress has taken nearly all of the time, and the bound knows nothing of it."""
+    first = dataclasses.replace(
+        STATS, chunks=0, failed=0, dropped=0, seconds=0.5, bound_seconds=3e-5, limit="source",
+        stages=(dataclasses.replace(SOURCE, chunks=8), dataclasses.replace(WRITE, kind=kind)),
+    )  # fmt: skip
+    rows = screen(first, 100).split("\n")
+    assert rows[1] == "0.5 s so far; latency 0.5 s, of 99 % at most 2 s"
+    assert "limits" not in rows[0] + str(first)
+    then = dataclasses.replace(first, chunks=4 if kind == "serial" else 8, bound_seconds=0.25)
+    assert screen(then, 100).split("\n")[1].startswith("0.5 s so far, 100 % over the bound of")
+    assert "source limits" in line(then, 100)
+    assert "source limits: at least 0.25 s" in str(then)
+
+
+@pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\nb", "a\rb", "a\x9bb", "a\u202eb", "a\udc80b"])
+def test_names_of_stages_do_nothing_to_a_terminal(name: str) -> None:
+    stages = (SOURCE, dataclasses.replace(WRITE, name=name))
+    stats = dataclasses.replace(STATS, stages=stages, limit=name)
+    for text in (screen(stats, 100), line(stats, 100), str(stats)):
+        for each in text.split("\n"):
+            assert each.isprintable()
+    assert len(screen(stats, 100).split("\n")) == 5
+    assert screen(stats, 100).count("a\\") == 2  # still seen, and told from others
+
+
 def test_a_screen_of_an_unknown_bound_and_of_names_longer_than_titles() -> None:
     long = dataclasses.replace(WRITE, name="encode the annotated clip")
     nothing = dataclasses.replace(STATS, bound_seconds=0.0, limit="", stages=(SOURCE, long))

@@ -40,7 +40,7 @@ def test_failures_are_told_to_who_called(engine):
             np.testing.assert_allclose(a @ x, b)
             y = np.zeros(4)
             engine.submit(increment, engine.data(y).update()).result(timeout=60)
-            engine.wait(60)
+            engine.wait(240)
             assert (y == 1).all()
     finally:
         good.set()
@@ -56,14 +56,14 @@ def test_a_body_that_calls_without_saying_so_is_refused(engine):
     with pytest.raises(quadriga.Error, match=r"'calls' submits tasks and has to|can't wait"):
         task.result(timeout=60)
     with pytest.raises(quadriga.Error):
-        engine.wait(60)
+        engine.wait(240)
     works(engine)
 
 
 def works(engine):
     x = np.zeros(2)
     engine.submit(increment, engine.data(x).update())
-    engine.wait(60)
+    engine.wait(240)
     assert (x == 1).all()
 
 
@@ -78,7 +78,7 @@ def test_a_call_that_fails_in_a_body_ends():
     with pytest.raises(quadriga.NotPositiveDefinite):
         task.result(timeout=60)
     with pytest.raises(quadriga.NotPositiveDefinite):
-        engine.wait(60)
+        engine.wait(240)
     works(engine)
 
 
@@ -90,6 +90,6 @@ def test_a_body_that_cancels_leaves_an_engine_that_works(engine):
 
     x = np.zeros(2)
     engine.submit(quadriga.codelet(["update"])(cancels), engine.data(x).update())
-    engine.wait(60)
+    engine.wait(240)
     assert (x == 1).all()
     works(engine)

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from quadriga import Engine, InvalidArgument, Machine, sparse
+from quadriga import Engine, InvalidArgument, InvalidType, Machine, sparse
 from quadriga.cli.main import status_of
 from quadriga.errors import LinAlgWarning
 
@@ -99,3 +100,36 @@ def test_the_command_line_takes_a_method(
     assert "iterations of pipelined_cg" in capsys.readouterr().out
     x = np.load(tmp_path / "x.npy")
     assert np.linalg.norm(1 - a @ x) <= 1e-5 * 20
+
+
+def test_the_number_of_devices_decides_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    a = sparse.poisson((40, 40), 5)
+    b = np.random.default_rng(3).standard_normal(1600)
+    told = json.loads(Machine.parse("emulated:3").to_json())
+    for rate in ("bytes", "flops"):
+        told["kernels"][rate] = {"emulated": {"1000": 1e-9}}
+    for link in told["links"].values():
+        link["latency"] = 1e-3
+    path = tmp_path / "machine.json"
+    path.write_text(json.dumps(told))
+    found = {}
+    for fast in (False, True):
+        with Engine(Machine.from_file(path)) as engine:
+            solver = sparse.Solver(a, M="jacobi", parts=3, fast=fast, engine=engine)
+            found[fast] = solver.solve(b, rtol=1e-9)
+            reason = solver.plan["method_reason"]
+            assert ("3 devices" in reason) == fast, reason
+    assert [found[fast].method for fast in (False, True)] == ["classic_cg", "pipelined_cg"]
+    for result in found.values():
+        assert result.reason == "converged"
+        assert np.linalg.norm(b - a @ result.x) <= 1.001e-9 * np.linalg.norm(b)
+    with pytest.raises(InvalidType, match="fast is 1"):
+        sparse.Solver(a, fast=1, devices="emulated:1")  # type: ignore[arg-type]
+    scipy_sparse.save_npz(tmp_path / "a.npz", a)
+    np.save(tmp_path / "b.npy", b)
+    words = ["cg", str(tmp_path / "a.npz"), str(tmp_path / "b.npy"), "-o", str(tmp_path / "x.npy")]
+    assert status_of([*words, "--fast", "--devices", f"machine={path}"]) == 0
+    assert "converged" in capsys.readouterr().out

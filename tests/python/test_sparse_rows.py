@@ -175,7 +175,7 @@ def test_a_caller_who_leaves_ends_the_reading():
         reads.append(first)
         if len(reads) == 2:
             os.kill(os.getpid(), signal.SIGINT)
-            assert left.wait(60)
+            assert left.wait(240)
         return a[first:last]
 
     with quadriga.Engine("emulated:4") as engine:

@@ -54,7 +54,8 @@ def test_tiles_that_are_held_have_no_room_and_stay_as_they_are(devices):
 def test_making_tiles_that_are_held_waits_for_no_task(devices):
     opened = threading.Event()
     closed = quadriga.codelet(access=["write"], host_only=False)(lambda y: y.fill(opened.wait(120)))
-    with quadriga.Engine(devices, host_memory="64KiB") as engine:
+    # All of them fit on the host, where they are read.
+    with quadriga.Engine(devices, host_memory="128KiB") as engine:
         tiles = [engine.temporary(1000) for _ in range(2)]
         futures = [engine.submit(closed, each.write()) for each in tiles]
         for _ in range(8):
@@ -64,3 +65,58 @@ def test_making_tiles_that_are_held_waits_for_no_task(devices):
         opened.set()
         engine.wait()
         assert [float(np.asarray(each)[0]) for each in tiles] == [1] * 10
+
+
+def test_tasks_that_others_submit_meanwhile_do_not_take_the_room(monkeypatch):
+    begun, opened = threading.Event(), threading.Event()
+    late = quadriga.codelet(access=["write"])(lambda y: y.fill(begun.wait(600)))
+    wait = quadriga.codelet(access=[])(lambda: opened.wait(600) and None)
+    with quadriga.Engine("cpu:2", host_memory="16KiB") as engine:
+        half = engine._tasks.wait_for_half
+
+        def others():
+            for _ in range(10):
+                engine.submit(wait)
+
+        def wait_while_others_submit():
+            begun.set()
+            half()
+            thread = threading.Thread(target=others)
+            thread.start()
+            thread.join()
+
+        for _ in range(2):
+            tile = engine.temporary(1000)
+            engine.submit(late, tile.write())
+        del tile
+        monkeypatch.setattr(engine._tile_room, "_often", 1 << 40)  # only want of room makes it wait
+        monkeypatch.setattr(engine._tasks, "wait_for_half", wait_while_others_submit)
+        try:
+            made = engine.temporary(1000)
+        finally:
+            begun.set()
+            opened.set()
+        engine.submit(fill, made.write(), by=7)
+        assert float(np.asarray(made)[0]) == 7
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_threads_make_and_drop_tiles(devices):
+    failures = []
+    with quadriga.Engine(devices, host_memory="128KiB") as engine:
+
+        def make():
+            try:
+                for k in range(60):  # it holds two tiles at most
+                    tile = engine.temporary(1000)
+                    engine.submit(fill, tile.write(), by=k)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=make) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        engine.wait()
+    assert failures == []

@@ -18,8 +18,8 @@ from ..engine import Engine
 from ..errors import Error, InvalidArgument
 from ..sparse import Aggregation, Result, Solver
 from ..sparse.matrices import common_type
+from ..sparse.options import METHODS
 from ..sparse.row_blocks import as_rows
-from ..sparse.solver import METHODS
 from .files import need_apart, need_names, read, writing
 from .policy_name import policy_option
 
@@ -49,6 +49,7 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="How iterations are arranged; cg: by the machine's description.",
 )
+@click.option("--fast", is_flag=True, help="Let the number of devices decide that, and bits.")
 @click.option(
     "--degree",
     type=click.IntRange(1, 1000),
@@ -103,6 +104,7 @@ def cg(
     output: Path,
     precondition: str,
     method: str,
+    fast: bool,
     degree: int | None,
     near_null: Path | None,
     precision: str,
@@ -149,6 +151,7 @@ def cg(
             matrix,
             method,
             m,
+            fast=fast,
             format=layout,
             precision=mixed,
             spill=spill,

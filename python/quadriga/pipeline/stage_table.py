@@ -26,6 +26,19 @@ _TIMES: tuple[Column, ...] = (
 )
 
 
+def printable(name: str) -> str:
+    """A name as it may be shown on a terminal: control characters and the like are escaped.
+
+    >>> print(printable("clear" + chr(27) + "[2J"))
+    clear\\x1b[2J
+    """
+    if name.isprintable():
+        return name
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in name
+    )
+
+
 def table(stages: Sequence[Any]) -> list[str]:
     """A line of titles and one of each stage. Times are in seconds, since the start of the run."""
     return aligned(stages, [[stage.name] for stage in stages], ["stage"], (CHUNKS, *_SO_FAR))
@@ -39,6 +52,7 @@ def aligned(
 ) -> list[str]:
     """Cells of each stage and what is told of it, to the right but for names."""
     columns += _TIMES
+    first = [[printable(cell) for cell in cells] for cells in first]
     rows = [[*titles, *(title for title, _ in columns)]]
     for stage, cells in zip(stages, first, strict=True):
         rows.append([*cells, *(text(stage) for _, text in columns)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .stage_table import table
+from .stage_table import printable, table
 
 
 @dataclass(frozen=True)
@@ -144,13 +144,24 @@ class PipelineStats:
             lines.append(f"{self.missed} dropped at the source, for which there was no room")
         if self.repeated:
             lines.append(f"{self.repeated} ran again after the loss of a device")
-        if self.bound_seconds > 0:
+        if self.bound_seconds > 0 and tells_bound(self):
             lines.append(
-                f"{self.limit} limits: at least {self.bound_seconds:.3g} s; "
+                f"{printable(self.limit)} limits: at least {self.bound_seconds:.3g} s; "
                 f"{100 * self.overhead:.0f} % over that"
             )
         lines += table(self.stages)
         return "\n".join(lines)
+
+
+def tells_bound(stats: PipelineStats) -> bool:
+    """Whether the bound of a run that goes on says something: it knows nothing of what chunks in
+    progress have cost so far, which is most of the work until more of them have ended.
+    """
+    entered = stats.stages[0].chunks if stats.stages else 0
+    ended = stats.chunks + stats.failed + stats.dropped
+    if any(stage.kind == "flat_map" for stage in stats.stages):  # whose parts are what ends
+        return ended >= max(entered, 1)
+    return ended > 0 and ended >= entered - ended
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from .stage_table import CHUNKS, QUEUE, aligned
-from .stats import PipelineStats, StageStats
+from .stage_table import CHUNKS, QUEUE, aligned, printable
+from .stats import PipelineStats, StageStats, tells_bound
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BAR = 8  # characters
@@ -28,8 +28,8 @@ def line(stats: PipelineStats, total: int | None) -> str:
     parts = [f"{stats.chunks}{of} chunks, {stats.chunks_per_second:.3g} a second"]
     if total is not None and 0 < ended <= total and stats.seconds > 0:
         parts.append(f"{_time(stats.seconds * (total - ended) / ended)} left")
-    if stats.limit:
-        parts.append(f"{stats.limit} limits")
+    if stats.limit and tells_bound(stats):
+        parts.append(f"{printable(stats.limit)} limits")
     if stats.failed:
         parts.append(f"{stats.failed} skipped")
     if stats.missed:
@@ -77,7 +77,7 @@ def _since(
 
 def _bound(stats: PipelineStats) -> str:
     latency = f"latency {stats.latency_median:.3g} s, of 99 % at most {stats.latency_99:.3g} s"
-    if stats.bound_seconds <= 0:
+    if stats.bound_seconds <= 0 or not tells_bound(stats):
         return f"{stats.seconds:.3g} s so far; {latency}"
     return (
         f"{stats.seconds:.3g} s so far, {100 * stats.overhead:.0f} % over the bound of "

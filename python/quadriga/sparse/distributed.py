@@ -36,6 +36,8 @@ class Storage:
     #: A file that holds the parts; empty: they are in memory.
     spill: str = ""
     method: int = 0
+    #: Whether the number of devices may decide bits.
+    fast: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def core_options(storage: Storage, diagonal: int) -> _core.SolverOptions:
         storage.layout, m.number, diagonal, m.inverse_rows, storage.parts, storage.recorded,
         storage.exchange, storage.route, storage.overlap, m.degree,
     )  # fmt: skip
-    options.set_method(storage.method)
+    options.set_method(storage.method, storage.fast)
     if storage.spill:
         options.set_spill(storage.spill)
     return options

@@ -86,8 +86,12 @@ class RandomPlan {
       slot.behind_host = random_.chance(0.1);
       if (slot.behind_host) task.behind_hold = true;
     }
-    live_.push_back(&plan_.add(task));
-    if (random_.chance(0.6)) plan_.place(*live_.back(), some_device());
+    const Plan::Uses uses = random_.chance(0.5) ? Plan::Uses::planned : Plan::Uses::later;
+    live_.push_back(&plan_.add(task, uses));
+    if (random_.chance(0.6))
+      plan_.place(*live_.back(), some_device());
+    else
+      plan_.plan_uses(*live_.back());
   }
   void steal(PlannedTask& planned) {
     plan_.unplace(planned);
@@ -186,9 +190,11 @@ class RandomPlan {
         return fmt::format("another answer on whether a device may use tile {}", tile);
     }
     std::deque<Fetch> found;
+    const bool has_news = lookaheads_[device].has_news();
     lookaheads_[device].follow(spaces_[device], found);
     lookaheads_[device].validate(spaces_[device]);
     if (!std::ranges::equal(found, fetches(device), {}, &Fetch::tile)) return "other fetches";
+    if (!has_news && !found.empty()) return "fetches, though there was no news";
     return {};
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "pipeline/nested.h"
 #include "unit/pipeline/flow_fixture.h"
 
 namespace quadriga {
@@ -171,6 +172,33 @@ TEST_P(NestedTest, ARunThatBeganOutsideMayNotComeBackToABodyThatWaitsForIt) {
   Pipeline pipeline(options());
   pipeline.source(numbers({1, 1, 1, 1})).kernel(kernel, {updates("x")});
   EXPECT_NE(told(pipeline).find(own_engine), std::string::npos);
+}
+
+/// Who ends a run waits for it as well.
+TEST_P(NestedTest, AnEndOfARunIsAWait) {
+  if (GetParam() == Where::virtual_clock) GTEST_SKIP() << "another thread's run would drive it";
+  EngineOptions one;
+  one.devices = "cpu:1";
+  Engine other(one);
+  PipelineOptions there;
+  there.engine = &other;
+  std::string said;
+  auto before = std::make_unique<Pipeline>(there);
+  before->source(numbers({1, 1, 1})).parallel([&](Chunk& chunk) {
+    if (chunk.number() == 0) return;
+    while (!is_awaited(other)) std::this_thread::yield();
+    PipelineOptions back;
+    back.engine = engine_.get();
+    Pipeline pipeline(back);
+    pipeline.source(numbers({1})).kernel(increment_, {updates("x")});
+    said = told(pipeline);
+  });
+  EXPECT_TRUE(before->next().has_value());
+  const Codelet kernel = calling([&] { before.reset(); });
+  Pipeline pipeline(options());
+  pipeline.source(numbers({1})).kernel(kernel, {updates("x")});
+  EXPECT_EQ(told(pipeline), "");
+  EXPECT_NE(said.find(own_engine), std::string::npos) << said;
 }
 
 /// Each may wait as long as the other doesn't.

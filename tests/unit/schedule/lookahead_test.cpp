@@ -204,6 +204,44 @@ TEST(Lookahead, ShortOfRoomFindsTheFirstOfAllThatAreMissing) {
   }
 }
 
+// Who asks after each event, and gets nothing mostly, needn't ask.
+TEST(Lookahead, HasNewsOnlyOfWhatChangedOrCanBeFetched) {
+  Program program(1);
+  Space space;
+  Lookahead lookahead(program.plan(), 0);
+  std::deque<Fetch> fetches;
+  const auto bring = [&] {
+    fetches.clear();
+    lookahead.follow(space, fetches);
+    for (const Fetch& fetch : fetches) space.here.insert(fetch.tile);
+    return fetches.size();
+  };
+  EXPECT_FALSE(lookahead.has_news()) << "no task";
+  for (const TileId tile : {1, 2}) program.read(tile);
+  EXPECT_TRUE(lookahead.has_news()) << "tasks that aren't in sight yet";
+  EXPECT_EQ(bring(), 2u);
+  EXPECT_TRUE(lookahead.has_news()) << "nothing tells that both have come";
+  EXPECT_EQ(bring(), 0u);
+  EXPECT_FALSE(lookahead.has_news()) << "nothing has changed";
+  program.issue(space);
+  EXPECT_FALSE(lookahead.has_news()) << "a task whose tiles are here leaves";
+  space.here.erase(2);
+  program.plan().departed(2, 0);
+  EXPECT_TRUE(lookahead.has_news()) << "a tile that is needed left";
+  EXPECT_EQ(bring(), 1u);
+  bring();
+  EXPECT_FALSE(lookahead.has_news());
+  for (std::size_t i = 0; i + 1 < Lookahead::most_tasks; ++i) program.read(2);
+  EXPECT_TRUE(lookahead.has_news()) << "more tasks come in sight";
+  bring();
+  EXPECT_FALSE(lookahead.has_news()) << "as many as it looks at are in sight";
+  program.read(3);
+  EXPECT_FALSE(lookahead.has_news()) << "behind them";
+  program.issue(space);
+  EXPECT_TRUE(lookahead.has_news()) << "and now among them";
+  EXPECT_EQ(bring(), 1u);
+}
+
 TEST(Lookahead, AFetchHoldsUntilAnotherComesBeforeItOrATileCouldLeaveSooner) {
   Program program(1);
   Space space;

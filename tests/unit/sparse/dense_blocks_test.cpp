@@ -2,6 +2,8 @@
 // tests/unit/sparse/dense_blocks_test.cpp: dense blocks are found, stored and multiplied.
 #include "sparse/dense_blocks.h"
 
+#include <utility>
+
 #include "sparse/formats.h"
 #include "sparse/kernels/number.h"
 #include "sparse/kernels/part_kernels.h"
@@ -94,6 +96,28 @@ TEST(DenseBlocks, AreCountedWhateverTheOrderOfElements) {
       find_dense_columns(a.view(), size, 50, found);
       EXPECT_EQ(found, (std::vector<std::int64_t>{19, 33, 48, 49, 50, 51, 52, 67, 81}));
     }
+}
+
+// Three rows with the same columns, which only look as if they were full blocks.
+TEST(DenseBlocks, OfEqualRowsAreCountedByTheirColumns) {
+  const std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> cases{
+      {{0, 1, 2, 6, 7, 8}, {0, 2}}, {{1, 2, 3, 6, 7, 8}, {0, 1, 2}},
+      {{3, 4, 5, 0, 1, 2}, {0, 1}}, {{0, 1, 2, 0, 1, 2}, {0}},
+      {{0, 2, 1, 3, 5, 4}, {0, 1}}, {{0, 1, 2, 3}, {0, 1}},
+      {{0, 0, 2, 3, 3, 5}, {0, 1}}, {{}, {}}};
+  for (const auto& [columns, expected] : cases) {
+    OwnedCsr<double> a;
+    a.cols = 9;
+    for (int row = 0; row < 3; ++row) {
+      for (const std::int64_t each : columns) a.add(each, 1);
+      a.end_row();
+    }
+    std::vector<std::int64_t> found;
+    find_dense_columns(a.view(), 3, 0, found);
+    EXPECT_EQ(found, expected) << ::testing::PrintToString(columns);
+    EXPECT_EQ(count_dense_blocks(a.view(), 3, 0, 3, 100),
+              static_cast<std::int64_t>(expected.size()));
+  }
 }
 
 TEST(DenseBlocks, AreChosenWhereTheyTakeFewerBytes) {

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <string>
 #include <utility>
 
-#include "base/log.h"
-#include "device/factory.h"
-#include "engine/engine_access.h"
 #include "sparse/method.h"
+#include "unit/sparse/losses.h"
 #include "unit/sparse/matrices.h"
 
 namespace quadriga::sparse::testing {
@@ -273,30 +273,23 @@ TEST(CgMethods, AreCancelledByTheProgressFunction) {
   }
 }
 
-TEST(CgMethods, BeginAgainAfterALoss) {
-  std::string said;
-  set_log_sink([&](LogLevel, std::string_view message) { said += message; });
+using CgMethodsLost = Losses;
+
+TEST_F(CgMethodsLost, BeginAgainAfterALoss) {
   const auto a = grid_matrix<double>({12, 12, 12});
   const auto b = random_vector<double>(a.rows, 3);
   for (const CgMethod method : others)
     for (const std::uint64_t after : {14, 30}) {
       SCOPED_TRACE(std::string(name(method)) + " after " + std::to_string(after));
-      said.clear();
-      WrappedOptions wrapped;
-      wrapped.devices = "emulated:2,memory=16MiB";
-      wrapped.wrap_backend = [after](std::unique_ptr<Backend> backend) {
-        return make_faulty_backend(std::move(backend), {.losses = {{0, after}}});
-      };
-      Engine engine(EngineAccess::make(std::move(wrapped)));
+      Engine engine = losing(2, {{0, after}});
       SolverOptions options;
       options.method = method;
       std::vector<double> x(b.size());
       const SolveResult result = Solver(engine, a.view(), options).cg(b.data(), x.data());
       EXPECT_EQ(result.reason, StopReason::converged);
       EXPECT_LE(residual(a, x, b), 1e-5 * norm(b));
-      EXPECT_NE(said.find("emulated0"), std::string::npos) << "no device was lost";
+      expect_lost(0);
     }
-  set_log_sink({});
 }
 
 /// exp(-(x - y)^2 / 0.01) of `n` points of a line, all but singular.
@@ -395,9 +388,66 @@ TEST(CgMethods, AreChosenOnGpusByTheMachinesFigures) {
     for (Device& each : small.devices) each.memory_bytes = std::size_t{2} << 20;
     const MethodShape shape{48 * 48 * 48, DType::float64, 12.0 * 7 * 48 * 48 * 48};
     EXPECT_EQ(choose_method(small, shape, CgMethod::automatic, false).method, CgMethod::classic);
+    EXPECT_EQ(choose_method(machine, shape, CgMethod::automatic, false).method,
+              CgMethod::single_reduction);
+    // Who needs the same bits under any limit of memory names the method.
+    for (const CgMethod each : others)
+      EXPECT_EQ(choose_method(small, shape, each, false).method, each);
     // Without launches nothing is left to gain.
     machine.launch_seconds = 0;
     EXPECT_EQ(chosen(48, 7).method, CgMethod::classic);
+  }
+}
+
+TEST(CgMethods, AreChosenByTheNumberOfDevicesWhereItMayDecide) {
+  Machine machine = Machine::parse("machine=" QUADRIGA_SOURCE_DIR "/machines/h200x4.json");
+  std::vector<DeviceId> all;
+  for (std::size_t i = 0; i < machine.devices.size(); ++i)
+    if (machine.devices[i].kind == DeviceKind::emulated) {
+      machine.devices[i].kind = DeviceKind::cuda;
+      all.push_back(static_cast<DeviceId>(i));
+    }
+  ASSERT_EQ(all.size(), 4u);
+  const auto chosen = [&](std::int64_t points, std::int64_t stencil, std::size_t devices) {
+    const std::int64_t rows = points * points * points;
+    return choose_method(machine,
+                         {rows, DType::float64, 12.0 * static_cast<double>(stencil * rows)},
+                         CgMethod::automatic, false, std::span(all).first(devices));
+  };
+  // One device waits for nobody: what it is given alone.
+  EXPECT_EQ(chosen(48, 7, 1).method, CgMethod::single_reduction);
+  EXPECT_EQ(chosen(128, 27, 1).method, CgMethod::classic);
+  // A quarter of eight vectors of 0.9 MB costs less than a round trip of the sums.
+  EXPECT_EQ(chosen(48, 7, 4).method, CgMethod::pipelined) << chosen(48, 7, 4).reason;
+  EXPECT_NE(chosen(48, 7, 4).reason.find("4 devices"), std::string::npos);
+  // Of eight vectors of 1 GB not.
+  EXPECT_EQ(chosen(512, 27, 4).method, CgMethod::classic) << chosen(512, 27, 4).reason;
+  // Without latencies there is nothing to hide.
+  for (Link& each : machine.links) each.latency_seconds = 0;
+  EXPECT_NE(chosen(48, 7, 4).method, CgMethod::pipelined) << chosen(48, 7, 4).reason;
+}
+
+TEST(CgMethods, DependOnTheNumberOfDevicesOnRequestOnly) {
+  const auto a = grid_matrix<double>({11, 10, 12}, 0.1);
+  const auto b = random_vector<double>(a.rows, 6);
+  for (const bool fast : {false, true}) {
+    EngineOptions given = engine_of({CgMethod::classic, 4});
+    // A byte a picosecond, and a launch that costs nothing: vectors are free, sums aren't.
+    given.machine->kernels["bytes"]["emulated"] = {{1000, 1e-9}};
+    for (Link& each : given.machine->links) each.latency_seconds = 1e-3;
+    Engine engine(given);
+    SolverOptions options;
+    options.precondition = Precondition::jacobi;
+    options.fast = fast;
+    options.parts = 4;
+    const Solver solver(engine, a.view(), options);
+    EXPECT_EQ(solver.plan().method, fast ? CgMethod::pipelined : CgMethod::classic)
+        << solver.plan().method_reason;
+    std::vector<double> x(b.size());
+    SolveOptions wanted;
+    wanted.rtol = 1e-9;
+    EXPECT_EQ(solver.cg(b.data(), x.data(), 1, wanted).reason, StopReason::converged);
+    EXPECT_LE(residual(a, x, b), 1.001e-9 * norm(b));
   }
 }
 

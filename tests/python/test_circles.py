@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/python/test_circles.py: threads that wait for a task whose body waits for them.
+"""The thread gets an error, the body goes on; threads that nobody waits for wait as ever."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import quadriga
+
+DEVICES = ["cpu:1", "cpu:2", "emulated:2,memory=1MiB"]
+add = quadriga.codelet(access=["update"], submits=True)(
+    lambda y, p: np.add(y, p[0] if isinstance(p, list) else p, out=y)
+)
+copy = quadriga.codelet(access=["read", "write"])(lambda x, z: np.copyto(z, x))
+
+
+def _joined(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def _in_pool(work):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result()
+
+
+def _by_map(work):
+    with ThreadPoolExecutor(1) as pool:
+        list(pool.map(lambda _: work(), range(1)))
+
+
+def _in_two(work):
+    _joined(lambda: _joined(work))
+
+
+WAYS = {
+    "operand": lambda e, d, own: e.submit(add, d["y"].update(), p=d["x"].known),
+    "view-in-list": lambda e, d, own: e.submit(add, d["y"].update(), p=[d["x"].known[1:2]]),
+    "written-by-a-later-task": lambda e, d, own: e.submit(add, d["y"].update(), p=d["z"].known),
+    "result": lambda e, d, own: own.result(),
+    "wait": lambda e, d, own: e.wait(),
+}
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("through", [_joined, _in_pool, _by_map, _in_two])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_thread_does_not_wait_for_the_body_that_waits_for_it(devices, through, way):
+    submitted = threading.Event()
+    said, owns = [], []
+
+    def work():
+        submitted.wait()
+        try:
+            WAYS[way](engine, data, owns[0])
+        except quadriga.Error as error:
+            said.append(error)
+
+    def body(x):
+        x += 1
+        through(work)
+
+    with quadriga.Engine(devices) as engine:
+        data = {name: engine.data(np.zeros(3)) for name in "xyz"}
+        outer = quadriga.codelet(access=["update"], submits=True)(body)
+        owns.append(engine.submit(outer, data["x"].update()))
+        engine.submit(copy, data["x"].read(), data["z"].write())
+        submitted.set()
+        engine.wait()
+        assert data["z"].known.tolist() == [1, 1, 1]  # the body has ended well
+    assert [type(error) for error in said] == [quadriga.Unavailable]
+    assert "task 1 'body'" in str(said[0])
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_a_thread_that_a_body_does_not_wait_for_waits_for_the_body(devices):
+    begun = threading.Event()
+    made = []
+
+    def work():
+        begun.set()
+        made.append(engine.submit(add, data["y"].update(), p=data["x"].known))
+
+    def body(x):
+        made.append(threading.Thread(target=work))
+        made[0].start()
+        begun.wait()
+        x += 1
+
+    with quadriga.Engine(devices) as engine:
+        data = {name: engine.data(np.zeros(3)) for name in "xy"}
+        outer = quadriga.codelet(access=["update"], submits=True)(body)
+        engine.submit(outer, data["x"].update()).result()
+        made[0].join()
+        engine.wait()
+        assert data["y"].known.tolist() == [1, 1, 1]
+
+
+def test_a_thread_that_a_body_joins_waits_for_other_tasks():
+    opened = threading.Event()
+    slow = quadriga.codelet(access=["write"])(lambda y: y.fill(opened.wait(600)))
+
+    def body(x):
+        thread = threading.Thread(target=lambda: seen.append(pending.result()))
+        thread.start()
+        thread.join(0.3)  # it looks whom it waits for several times
+        opened.set()
+        thread.join()
+
+    with quadriga.Engine("cpu:2") as engine:
+        x, y = engine.data(np.zeros(3)), engine.data(np.zeros(3))
+        pending, seen = engine.submit(slow, y.write()), []
+        engine.submit(quadriga.codelet(access=["update"])(body), x.update())
+        engine.wait()
+        assert seen == [None]
+        assert y.known.tolist() == [1, 1, 1]
