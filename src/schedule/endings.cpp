@@ -13,7 +13,8 @@ void Endings::body_ended(PlannedTask& planned, const std::exception_ptr& error) 
   if (!error && is_detached(*planned.task->codelet) && !planned.kept) {
     const bool on_device = state_.devices[planned.device].space != host_space;
     DeviceSide* const side = on_device ? planned.task->side() : nullptr;
-    if (!side || side->goes_on()) {
+    // What it read may be what a task that failed left.
+    if (!side || (side->goes_on() && !planned.poisoned)) {
       planned.detached = true;
       ++state_.detached;
       if (!side) return;

@@ -61,7 +61,7 @@ void Feasibility::check(const Task& task) const {
     const Device& device = state_.machine.devices[id];
     // What chooses for itself may always choose the host.
     const bool is_meant =
-        (!task.gang() || id == task.device) && (!task.part() || device.space == host_space);
+        (!task.gang() || id == task.device) && (!task.side() || device.space == host_space);
     if (!is_meant || !offers(state_.machine, device, codelet)) continue;
     offered = true;
     const std::size_t here = bytes_needed(task, device.space);

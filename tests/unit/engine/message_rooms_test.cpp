@@ -56,8 +56,9 @@ TEST(MessageRooms, AreWhereTheContentLiesElseWhereItIsWanted) {
 class RankOnDevice {
  public:
   RankOnDevice(const std::shared_ptr<message::Endpoint>& endpoint, std::size_t tiles,
-               const std::string& devices = with_room, const BackendWrap& wrap = {})
-      : engine(EngineAccess::make(options_for(devices, wrap))),
+               const std::string& devices = with_room, const BackendWrap& wrap = {},
+               std::size_t host_memory = 0)
+      : engine(EngineAccess::make(options_for(devices, wrap, host_memory))),
         lane(std::make_shared<MessageLane>(message::CommunicatorCore(endpoint))),
         homes(tiles) {
     set_.name = "set";
@@ -101,9 +102,11 @@ class RankOnDevice {
   std::vector<Data> data;
 
  private:
-  static WrappedOptions options_for(const std::string& devices, const BackendWrap& wrap) {
+  static WrappedOptions options_for(const std::string& devices, const BackendWrap& wrap,
+                                    std::size_t host_memory) {
     WrappedOptions options;
     options.devices = devices;
+    options.host_memory = host_memory;
     options.wrap_backend = wrap;
     return options;
   }
@@ -270,6 +273,47 @@ TEST(MessageRooms, OfALostDeviceAreItsMessages) {
     }
     peer.engine.cancel();
   }
+}
+
+// The kernel that fails is still to end when the send's is queued behind it: nothing may leave.
+TEST(MessageRooms, WhatAFailedKernelLeftIsNotSent) {
+  const auto endpoints = message::local_endpoints(2);
+  const auto failing = [](std::unique_ptr<Backend> backend) {
+    return make_faulty_backend(std::move(backend), {.launches = {2}});
+  };
+  RankOnDevice own(endpoints[0], 2, "emulated:1,memory=1MiB;cpu:2", failing);
+  RankOnDevice peer(endpoints[1], 2);
+  std::latch gate(1);
+  Codelet waits;
+  waits.name = "waits";
+  waits.access = {Access::update};
+  waits.cpu = [&](const Arguments&) { gate.wait(); };
+  SubmitOptions on_device;
+  on_device.device = own.device();
+  own.engine.submit(waits, {{own.data[0], Access::update}}, on_device);
+  const Future failed = own.add(0, 1);
+  const Future sent = own.send(0, 1, 1);
+  peer.engine.wait(peer.set(0, 30), enough);  // time for the driver to queue the others
+  const Future got = peer.receive(0, 0, 1);
+  gate.count_down();
+  EXPECT_EQ(end_of(own, failed), Errc::task_failed);
+  EXPECT_EQ(end_of(own, sent), Errc::cancelled);
+  own.set(1, 5);
+  own.send(1, 1, 1);
+  EXPECT_EQ(end_of(peer, got), Errc::internal);
+  peer.engine.wait(enough);
+  EXPECT_EQ(peer.homes[0][0], 5);
+}
+
+// The device fits one tile, too little for a room of its size; the host's only buffer is taken.
+TEST(MessageRooms, ASendThatTheHostHasNoBufferForFails) {
+  const auto endpoints = message::local_endpoints(2);
+  RankOnDevice own(endpoints[0], 0, "emulated:1,memory=24KiB;cpu:1", {}, bytes);
+  for (int i = 0; i < 2; ++i) own.data.push_back(own.engine.temporary(size, 1, DType::float64));
+  own.set(0, 1);
+  own.set(1, 2);
+  const Future sent = own.send(1, 1, 1);
+  EXPECT_EQ(end_of(own, sent), Errc::too_large);
 }
 
 }  // namespace
