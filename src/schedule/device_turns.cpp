@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "schedule/cache_hints.h"
+
 namespace quadriga {
 
 void DeviceTurns::begin() {
@@ -47,9 +49,9 @@ bool DeviceTurns::issue_next(DeviceState& device) {
   // stand behind enough of their like.
   constexpr int most = 16;
   int looked = 0;
-  const PlanSet& ready = state_.plan.on(device.id).ready;
+  const PlanSet& ready = state_.plan.on(device.id).ready();
   for (auto next = ready.begin(); next != ready.end() && looked < most; ++looked) {
-    if (looked == 0) Plan::fetch_tasks(next, ready.end());
+    if (looked == 0) fetch_tasks(next, ready.end());
     PlannedTask& planned = **next++;
     if (Launcher::would_queue(device, planned)) continue;
     const bool is_done = try_issue(device, planned);
@@ -100,12 +102,12 @@ bool DeviceTurns::fill(DeviceState& device) {
   if (!device.looked || device.lost) return false;
   const auto can_steal = [&] {
     return Launcher::wants_more(device) && !device.is_closed() &&
-           state_.plan.on(device.id).ready.empty() && parts_.placement.steal(device);
+           state_.plan.on(device.id).ready().empty() && parts_.placement.steal(device);
   };
   if (can_steal() && issue_next(device)) return true;
   if (device.space != host_space) {
     parts_.prefetch.fetch(device);
-    state_.memory->residency().clean_ahead(device.space);
+    state_.memory->write_backs().clean_ahead(device.space);
   }
   device.looked = false;
   return false;

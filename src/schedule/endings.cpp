@@ -72,10 +72,10 @@ void Endings::empty_partials(PlannedTask& planned) {
 
 void Endings::send_final_home(TileId tile) {
   if (!uses_.is_final(tile)) return;
-  const Datum& datum = *state_.plan.known_uses(tile)->datum;
+  const Datum& datum = *state_.plan.uses().known(tile)->datum;
   if (datum.poisoned.load() || !datum.home || state_.memory->directory().owner(tile) == no_space)
     return;
-  state_.memory->residency().write_final(tile);
+  state_.memory->final_writes().write(tile);
 }
 
 }  // namespace quadriga

@@ -46,13 +46,13 @@ void Pulls::place(const DeviceState& device, std::uint64_t id) {
 
 bool Pulls::is_idle() const {
   return !state_.any_issued() && std::ranges::all_of(state_.devices, [&](const DeviceState& each) {
-    return state_.plan.on(each.id).ready.empty();
+    return state_.plan.on(each.id).ready().empty();
   });
 }
 
 void Pulls::pull(const DeviceState& device) {
   if (tasks_.empty() || device.is_closed()) return;
-  if (state_.plan.on(device.id).ready.size() >= pace::pulled_ahead) return;
+  if (state_.plan.on(device.id).ready().size() >= pace::pulled_ahead) return;
   const std::function<bool(std::uint32_t)> has = [&](std::uint32_t tile) {
     return state_.memory->directory().valid(tile, device.space);
   };
