@@ -30,9 +30,10 @@ enum class CopyRoute : std::uint8_t {
 };
 
 /// How iterations of conjugate gradients are arranged. All have the same bits for any number of
-/// devices of a kind, each its own. With M of several steps they are classic.
+/// devices of a kind, each its own. With M of several steps they are classic. The automatic choice
+/// looks at what a device's memory holds: under another limit it may be another, with its bits.
 enum class CgMethod : std::uint8_t {
-  automatic,         ///< As the machine's figures say for one device; classic on GPUs and without.
+  automatic,         ///< As the machine's figures say for one device; classic without figures.
   classic,           ///< Hestenes and Stiefel: two sums over all devices, one after the other.
   single_reduction,  ///< Chronopoulos and Gear: one; two vectors more.
   pipelined,         ///< Ghysels and Vanroose: one, formed during the product; six vectors more.

@@ -13,26 +13,20 @@
 namespace quadriga::mpi {
 namespace {
 
-// Where the others find the first rank's file.
-struct File {
-  int process = 0;
-  int descriptor = -1;
-};
-
 // It can't shrink under those who map it.
 constexpr int needed_seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-int create(std::size_t bytes) noexcept {
+int file_of(std::size_t bytes) noexcept {
   const int made = memfd_create("quadriga-mpi", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made < 0) return -1;
   if (ftruncate(made, static_cast<off_t>(bytes)) == 0 &&
       fcntl(made, F_ADD_SEALS, needed_seals | F_SEAL_SEAL) == 0)
     return made;
-  close(made);
+  ::close(made);
   return -1;
 }
 
-int open(const File& file) noexcept {
+int opened(const ProbedSends::File& file) noexcept {
   if (file.descriptor < 0) return -1;
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", file.process, file.descriptor);
@@ -52,25 +46,24 @@ void* mapped(int descriptor, std::size_t bytes) noexcept {
 
 }  // namespace
 
-std::unique_ptr<ProbedSends> ProbedSends::share(MPI_Comm comm) {
+ProbedSends::File ProbedSends::create(int ranks) noexcept {
+  return {getpid(), file_of(sizeof(Rank) * static_cast<std::size_t>(ranks))};
+}
+
+void ProbedSends::close(const File& file) noexcept {
+  if (file.descriptor >= 0) ::close(file.descriptor);
+}
+
+std::unique_ptr<ProbedSends> ProbedSends::open(const File& file, int own, int ranks) noexcept {
   static_assert(std::atomic<State>::is_always_lock_free);
-  int own = 0, size = 0;
-  PMPI_Comm_rank(comm, &own);
-  PMPI_Comm_size(comm, &size);
-  const std::size_t bytes = sizeof(Rank) * static_cast<std::size_t>(size);
-  File file;
-  if (own == 0) file = {getpid(), create(bytes)};
-  PMPI_Bcast(&file, sizeof file, MPI_BYTE, 0, comm);
-  const int descriptor = own == 0 ? file.descriptor : open(file);
-  void* const at = descriptor < 0 ? nullptr : mapped(descriptor, bytes);
+  const int descriptor = opened(file);
+  if (descriptor < 0) return nullptr;
+  void* const at = mapped(descriptor, sizeof(Rank) * static_cast<std::size_t>(ranks));
+  ::close(descriptor);
+  if (at == nullptr) return nullptr;
   // A new file is all zeros, which is what its atomic words begin with.
-  std::unique_ptr<ProbedSends> made;
-  if (at != nullptr) made.reset(new (std::nothrow) ProbedSends(static_cast<Rank*>(at), size, own));
-  int mine = made ? 1 : 0, all = 0;
-  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
-  if (descriptor >= 0) close(descriptor);
-  if (all == 0) made.reset();
-  return made;
+  return std::unique_ptr<ProbedSends>(new (std::nothrow)
+                                          ProbedSends(static_cast<Rank*>(at), ranks, own));
 }
 
 ProbedSends::~ProbedSends() { munmap(ranks_, sizeof(Rank) * static_cast<std::size_t>(size_)); }

@@ -27,9 +27,16 @@ namespace quadriga::mpi {
 class ProbedSends {
  public:
   static constexpr int slots_per_rank = 1024;
-  /// Memory that the ranks of a communicator, processes of one host and user, share; all of them
-  /// call it. Null on all ranks if one of them couldn't have it.
-  static std::unique_ptr<ProbedSends> share(MPI_Comm comm);
+  /// Memory of the first rank that the others, processes of one host and user, find there.
+  struct File {
+    int process = 0;
+    int descriptor = -1;  ///< -1: there is none.
+  };
+  /// The first rank closes it once all have opened it.
+  static File create(int ranks) noexcept;
+  static void close(const File& file) noexcept;
+  /// Null if this rank can't have it.
+  static std::unique_ptr<ProbedSends> open(const File& file, int own, int ranks) noexcept;
   ~ProbedSends();
   ProbedSends(const ProbedSends&) = delete;
   ProbedSends& operator=(const ProbedSends&) = delete;

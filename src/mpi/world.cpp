@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <quadriga/error.h>
-#include <quadriga/message.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,8 +13,8 @@
 #include <string>
 
 #include "message/join.h"
-#include "message/wire/proof.h"
 #include "mpi/device_buffers.h"
+#include "mpi/introduction.h"
 
 namespace quadriga::mpi {
 
@@ -67,73 +66,67 @@ Peers* make_peers(MPI_Comm comm) {
 void say(const char* what) { std::fprintf(stderr, "quadriga mpi-preload: %s\n", what); }
 
 // A communicator of the ranks that have the library; only they call this.
-MPI_Comm comm_of(const std::vector<int>& ranks) {
+void open_comm(World& made, const std::vector<int>& ranks) {
   MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
-  MPI_Comm made = MPI_COMM_NULL;
   PMPI_Comm_group(MPI_COMM_WORLD, &all);
   PMPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some);
-  PMPI_Comm_create_group(MPI_COMM_WORLD, some, 0x5144, &made);
+  PMPI_Comm_create_group(MPI_COMM_WORLD, some, 0x5144, &made.comm);
   PMPI_Group_free(&some);
   PMPI_Group_free(&all);
-  return made;
+  PMPI_Comm_set_errhandler(made.comm, MPI_ERRORS_RETURN);
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop_peers, &keyval, nullptr);
 }
 
-struct Meeting {
-  char address[128] = {};
-  char token[64] = {};
-  unsigned char mark[16] = {};
-};
-
-// What rank 0 tells the others: where to meet.
-Meeting meeting_of(MPI_Comm comm, int rank) {
-  Meeting meeting;
-  if (rank == 0) {
-    try {
-      const std::string address = message::new_address(), token = message::new_token();
-      std::strncpy(meeting.address, address.c_str(), sizeof meeting.address - 1);
-      std::strncpy(meeting.token, token.c_str(), sizeof meeting.token - 1);
-      const message::Nonce nonce = message::random_nonce();
-      static_assert(sizeof nonce >= sizeof meeting.mark);
-      std::memcpy(meeting.mark, nonce.data(), sizeof meeting.mark);
-    } catch (const std::exception& error) {
-      say(error.what());
-    }
-  }
-  PMPI_Bcast(&meeting, sizeof meeting, MPI_BYTE, 0, comm);
-  return meeting;
-}
-
-bool join(World& made) {
+// Whether all ranks have joined; those that haven't couldn't fetch what they are offered.
+bool join(World& made, const JoiningPlace& place) {
   int rank = 0, size = 0;
   PMPI_Comm_rank(made.comm, &rank);
   PMPI_Comm_size(made.comm, &size);
-  const Meeting meeting = meeting_of(made.comm, rank);
-  std::memcpy(made.mark.data(), meeting.mark, made.mark.size());
-  int joined = 0;
+  made.mark = place.mark;
+  int mine[2] = {0, 0}, all[2] = {0, 0};  // Joined, and shares slots.
   try {
-    require(meeting.address[0] != '\0', "rank 0 has no place to meet at");
+    require(place.address[0] != '\0', "rank 0 has no place to meet at");
     message::Patience patience;
     patience.seconds = 60;
     auto endpoint =
-        message::join({meeting.address, rank, size, message::parse_token(meeting.token)}, patience);
+        message::join({place.address, rank, size, message::parse_token(place.token)}, patience);
     made.core = std::make_unique<message::CommunicatorCore>(std::move(endpoint));
-    joined = 1;
+    mine[0] = 1;
   } catch (const std::exception& error) {
     say(error.what());
   }
-  // All of them, or none: those that haven't joined couldn't fetch what they are offered.
-  int all = 0;
-  PMPI_Allreduce(&joined, &all, 1, MPI_INT, MPI_MIN, made.comm);
-  if (all != 0) made.probed = ProbedSends::share(made.comm);
-  return all != 0;
+  made.probed = ProbedSends::open(place.probed, rank, size);
+  mine[1] = made.probed ? 1 : 0;
+  PMPI_Allreduce(mine, all, 2, MPI_INT, MPI_MIN, made.comm);
+  if (all[1] == 0) made.probed.reset();
+  return all[0] != 0;
 }
 
-// Which functions all ranks take over, who also have devices or the test mode.
-void agree_on_functions(World& made, bool own) {
-  std::array<int, functions> mine{}, all{};
-  for (std::size_t i = 0; i < functions; ++i) mine[i] = own && !made.switches.disabled[i] ? 1 : 0;
-  PMPI_Allreduce(mine.data(), all.data(), static_cast<int>(functions), MPI_INT, MPI_MIN, made.comm);
-  std::ranges::transform(all, made.shared.begin(), [](int each) { return each != 0; });
+// What this rank says of itself, of so many.
+Introduction introduction_of(const World& made, bool is_first, int ranks) {
+  Introduction own;
+  own.sends = made.switches.host || device_buffers.load() != nullptr;
+  own.opens = made.switches.takes_receives();
+  own.counts = made.switches.counters;
+  for (std::size_t i = 0; i < functions; ++i)
+    own.takes[i] = own.sends && !made.switches.disabled[i];
+  if (is_first) own.place = joining_place(ranks);
+  return own;
+}
+
+// Of all ranks with the library. They get a communicator of their own if they have a use for it, or
+// can't do without, since others are in MPI_COMM_WORLD, too.
+std::vector<Introduction> introduced(World& made, const Introduction& own,
+                                     const std::vector<int>& ranks) {
+  int size = 0;
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  const bool are_all = ranks.size() == static_cast<std::size_t>(size);
+  if (!are_all) open_comm(made, ranks);
+  std::vector<Introduction> all =
+      introductions(own, are_all ? MPI_COMM_WORLD : made.comm, ranks.size());
+  if (are_all && (all.front().counts || std::ranges::any_of(all, &Introduction::sends)))
+    open_comm(made, ranks);
+  return all;
 }
 
 }  // namespace
@@ -157,27 +150,46 @@ void after_init(int thread_level) noexcept {
   try {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    world->comm = comm_of(world->job.ranks(rank));
-    PMPI_Comm_set_errhandler(world->comm, MPI_ERRORS_RETURN);
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop_peers, &keyval, nullptr);
-    const bool own = world->switches.host || device_buffers.load() != nullptr;
-    int mine = own ? 1 : 0, any = 0;
-    PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, world->comm);
-    if (any == 0 || !join(*world)) return;
-    agree_on_functions(*world, own);
-    const int opens = world->switches.takes_receives() ? 1 : 0;
-    world->opens.resize(static_cast<std::size_t>(world->core->size()));
-    PMPI_Allgather(&opens, 1, MPI_INT, world->opens.data(), 1, MPI_INT, world->comm);
-    taken = {true, opens != 0, own, thread_level == MPI_THREAD_MULTIPLE};
+    const std::vector<int> ranks = world->job.ranks(rank);
+    const Introduction own =
+        introduction_of(*world, ranks.front() == rank, static_cast<int>(ranks.size()));
+    const std::vector<Introduction> all = introduced(*world, own, ranks);
+    world->is_counted = all.front().counts;
+    world->is_joined =
+        std::ranges::any_of(all, &Introduction::sends) && join(*world, all.front().place);
+    ProbedSends::close(own.place.probed);
+    if (!world->is_joined) return;
+    for (std::size_t i = 0; i < functions; ++i)
+      world->shared[i] =
+          std::ranges::all_of(all, [&](const Introduction& each) { return each.takes[i]; });
+    for (const Introduction& each : all) world->opens.push_back(each.opens ? 1 : 0);
+    taken = {true, own.opens, own.sends, thread_level == MPI_THREAD_MULTIPLE};
   } catch (const std::exception& error) {
     say(error.what());
   }
 }
 
+namespace {
+
+// The first rank prints all ranks' sums.
+void print_counters() noexcept {
+  const auto own = values_of(world->counters);
+  auto sums = own;
+  PMPI_Reduce(own.data(), sums.data(), static_cast<int>(own.size()), MPI_UINT64_T, MPI_SUM, 0,
+              world->comm);
+  int rank = 0, with = 0, all = 0;
+  PMPI_Comm_rank(world->comm, &rank);
+  PMPI_Comm_size(world->comm, &with);
+  PMPI_Comm_size(MPI_COMM_WORLD, &all);
+  if (rank == 0) std::fputs(text_of(sums, all, with).c_str(), stderr);
+}
+
+}  // namespace
+
 void before_finalize() noexcept {
   if (world == nullptr || world->comm == MPI_COMM_NULL) return;
   // What others sent has been received when they come here, so this rank's memory may go.
-  PMPI_Barrier(world->comm);
+  if (world->is_joined) PMPI_Barrier(world->comm);
   taken = {};
   try {
     if (world->core) {
@@ -185,18 +197,10 @@ void before_finalize() noexcept {
       patience.seconds = 1;
       world->core->endpoint().close(patience);
     }
-    const auto own = values_of(world->counters);
-    auto sums = own;
-    PMPI_Reduce(own.data(), sums.data(), static_cast<int>(own.size()), MPI_UINT64_T, MPI_SUM, 0,
-                world->comm);
-    int rank = 0, with = 0, all = 0;
-    PMPI_Comm_rank(world->comm, &rank);
-    PMPI_Comm_size(world->comm, &with);
-    PMPI_Comm_size(MPI_COMM_WORLD, &all);
-    if (rank == 0 && world->switches.counters) std::fputs(text_of(sums, all, with).c_str(), stderr);
   } catch (const std::exception& error) {
     say(error.what());
   }
+  if (world->is_counted) print_counters();
   PMPI_Comm_free(&world->comm);
   PMPI_Comm_free_keyval(&keyval);
 }

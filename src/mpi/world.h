@@ -29,6 +29,8 @@ struct World {
   std::atomic<std::uint32_t> next_tag{0};
   std::array<bool, functions> shared{};  ///< What all ranks with the library take over.
   std::vector<int> opens;                ///< Of each of them: whether it opens envelopes.
+  bool is_joined = false;                ///< All of them have joined: messages may be ours.
+  bool is_counted = false;               ///< The first of them prints counters.
   int next_group = 0;  ///< For the next communicator that collectives of ours are called on.
   MpiCounters counters;
 

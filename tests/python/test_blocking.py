@@ -63,7 +63,7 @@ def test_calls_one_after_the_other_share_a_thread(engine):
 def test_calls_at_once_run_at_once(engine):
     """None waits for another's thread: each source waits for all others."""
     count = 4
-    meeting = threading.Barrier(count, timeout=20)
+    meeting = threading.Barrier(count, timeout=120)
 
     def work(found):
         def stop(done):
@@ -77,7 +77,7 @@ def test_calls_at_once_run_at_once(engine):
     for thread in started:
         thread.start()
     for thread in started:
-        thread.join(30)
+        thread.join(120)
     assert all(results), results
 
 
@@ -103,11 +103,11 @@ def test_a_timeout_longer_than_a_slice(engine, thread):
     if thread:
         other = threading.Thread(target=late)
         other.start()
-        other.join(20)
+        other.join(120)
     else:
         late()
     go_on.set()
     assert 0.17 <= took[0] < 10
-    future.result(timeout=20)
-    engine.wait(timeout=20)
+    future.result(timeout=120)
+    engine.wait(timeout=120)
     assert array.tolist() == [1, 1]

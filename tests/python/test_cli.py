@@ -334,7 +334,7 @@ class TestBadFiles:
             time.sleep(0.01)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=120)
         assert process.returncode == FAILED
         assert "interrupted" in err
         assert (folder / "L.npy").read_text() == "what was there"

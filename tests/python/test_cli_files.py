@@ -144,7 +144,7 @@ def test_signals_leave_nothing_half_written(folder, kind):
     while not any(name.endswith(".part") for name in os.listdir()) and time.time() < deadline:
         time.sleep(0.01)
     process.send_signal(kind)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 128 + kind
     assert "nothing is left half-written" in err
     assert "Traceback" not in err

@@ -51,13 +51,13 @@ class TestThreads:
         def other():
             with quadriga.Engine("cpu:1"):
                 entered.set()
-                leave.wait(20)
+                leave.wait(120)
 
         thread = threading.Thread(target=other)
         shared = quadriga.default_engine()
         thread.start()
         try:
-            assert entered.wait(20)
+            assert entered.wait(120)
             assert quadriga.default_engine() is shared
         finally:
             leave.set()
@@ -69,13 +69,13 @@ class TestThreads:
         def other():
             with quadriga.Engine("cpu:1"):
                 entered.set()
-                leave.wait(20)
+                leave.wait(120)
 
         with quadriga.Engine("cpu:1") as engine:
             thread = threading.Thread(target=other)
             thread.start()
             try:
-                assert entered.wait(20)
+                assert entered.wait(120)
                 with pytest.raises(quadriga.InvalidArgument, match="several threads.*pass engine="):
                     in_thread(quadriga.default_engine)
                 assert quadriga.default_engine() is engine

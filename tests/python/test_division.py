@@ -109,7 +109,7 @@ def test_fine_tasks_get_parameters_and_follow_each_other(engine):
 
 
 def test_fine_tasks_run_at_once_on_several_cores(engine):
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=120)
     meet = quadriga.codelet(access=["update"])(lambda y: both.wait() and None)
 
     def each(division, y):
@@ -186,7 +186,7 @@ def test_what_cant_divide_is_refused():
 
 
 def test_reports_show_fine_tasks_of_cores_that_help(tmp_path):
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=120)
     meet = quadriga.codelet(access=["update"])(lambda y: both.wait() and None)
 
     def each(division, y):

@@ -99,7 +99,7 @@ class TestArrays:
         @quadriga.codelet(access=["update"])
         def slow(x):
             running.set()
-            looked.wait(20)
+            looked.wait(120)
             x += 1
 
         engine.submit(slow, engine.data(array).update())
@@ -158,7 +158,7 @@ class TestTasks:
 
         x = engine.data(np.arange(4.0))
         future = engine.submit(scaled_sum, x.read(), factor=2.0, offset=1.0)
-        assert future.result(timeout=10) == 13.0
+        assert future.result(timeout=120) == 13.0
         assert future.done()
         assert future.exception() is None
         assert future.id > 0
@@ -323,7 +323,7 @@ class TestFailures:
     def test_a_timeout_is_a_deadline_and_the_work_goes_on(self, engine):
         x, late = np.zeros(1), threading.Event()
         future = engine.submit(
-            quadriga.codelet(access=["update"])(lambda v: (late.wait(20), v.__iadd__(1))),
+            quadriga.codelet(access=["update"])(lambda v: (late.wait(120), v.__iadd__(1))),
             engine.data(x).update(),
         )
         for wait in (engine.wait, future.result):
@@ -331,7 +331,7 @@ class TestFailures:
                 wait(timeout=0.05)
             assert isinstance(caught.value, quadriga.Deadline)
         late.set()
-        engine.wait(timeout=30)
+        engine.wait(timeout=120)
         assert x[0] == 1
         with pytest.raises(quadriga.InvalidArgument, match="timeout"):
             engine.wait(timeout=-1)

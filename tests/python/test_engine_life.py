@@ -324,4 +324,4 @@ def test_a_body_waits_for_what_it_submitted():
             engine.wait()
             return float(v[0])
 
-        assert engine.submit(parent, data.update()).result(timeout=20) == 3
+        assert engine.submit(parent, data.update()).result(timeout=120) == 3

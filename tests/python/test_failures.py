@@ -65,7 +65,7 @@ def named_to_a_thread(engine):
 
     thread = threading.Thread(target=wait)
     thread.start()
-    thread.join(30)
+    thread.join(120)
     return errors[0]
 
 
@@ -119,7 +119,7 @@ def test_each_of_several_waiters_gets_types_of_bodies(engine):
         for k in range(400):
             engine.submit(failing, data.read(), k=k)
     for thread in waiting:
-        thread.join(30)
+        thread.join(120)
     try:
         engine.wait()
     except ValueError:
@@ -134,7 +134,7 @@ def test_a_future_gives_what_its_body_raised_whatever_it_is(kind, engine):
 
     task = quadriga.codelet(access=["read"])(raising)
     future = engine.submit(task, engine.data(np.zeros(2)).read())
-    error = future.exception(timeout=20)
+    error = future.exception(timeout=120)
     assert type(error) is kind
     assert future.exception() is error
     with pytest.raises(kind, match="on purpose"):

@@ -114,7 +114,7 @@ class TestValues:
         opened = threading.Event()
 
         def add(x, by):
-            opened.wait(20)
+            opened.wait(120)
             assert not by.flags.writeable
             x += by
 
@@ -136,7 +136,7 @@ class TestValues:
         opened = threading.Event()
 
         def total(by):
-            opened.wait(20)
+            opened.wait(120)
             return float(by.sum())
 
         class Lender:
@@ -202,7 +202,7 @@ class TestFailures:
 
     def test_cancelling_reaches_what_follows(self):
         opened = threading.Event()
-        wait = quadriga.codelet(access=["update"])(lambda x: opened.wait(20))
+        wait = quadriga.codelet(access=["update"])(lambda x: opened.wait(120))
         with quadriga.Engine("cpu:1") as engine:
             data = engine.data(np.zeros(1))
             engine.submit(wait, data.update())
@@ -248,7 +248,7 @@ class TestRefused:
         found = {}
 
         def divide(x):
-            assert told.wait(20)
+            assert told.wait(120)
             inner = engine.submit(plus, a=1)
             found["inner"] = engine.submit(plus, a=inner, b=1)
             for name in ("around", "later"):
@@ -263,7 +263,7 @@ class TestRefused:
             found["around"] = engine.submit(parent, data.update())
             found["later"] = engine.submit(increment, data.update())
             told.set()
-            engine.wait(30)
+            engine.wait(120)
             assert found["inner"].result() == 2
         assert "can't follow task 1, which may wait for it" in found["around"]
         assert "can't follow task 2, which may wait for it" in found["later"]
@@ -302,7 +302,7 @@ class TestMemory:
         opened = threading.Event()
         with quadriga.Engine("cpu:2") as engine:
             data = engine.data(np.zeros(1))
-            engine.submit(timed(["update"], lambda x: opened.wait(20)), data.update())
+            engine.submit(timed(["update"], lambda x: opened.wait(120)), data.update())
             late = engine.submit(
                 timed(["update"], lambda x, value: value),
                 data.update(),

@@ -231,7 +231,7 @@ def test_a_function_may_be_the_last_to_hold_its_devices(tmp_path):
 
     queue()
     held.set()
-    assert dropped.wait(30)
+    assert dropped.wait(120)
     gpus = message.Devices("emulated:1,memory=1MiB")
     stream, got = gpus.stream(), []
     stream.call(lambda: got.append(gpus.array(np.ones(3)).get()))

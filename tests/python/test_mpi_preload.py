@@ -211,6 +211,25 @@ def test_nothing_is_taken_over_where_nobody_sends_envelopes(mpi, tmp_path):
     assert counted(run_preloaded(program, mpi, 2), "sent") == 0
 
 
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_a_start_takes_few_collective_calls(mpi, tmp_path):
+    program = tmp_path / "starts"
+    build(mpi, PROGRAMS / "starts.c", program, "-rdynamic", "-ldl")
+    calls = {}
+    for mode in ((), ("--host-buffers",)):
+        ended = run([*mpiexec(mpi, 3), *preloaded(*mode), program])
+        assert ended.returncode == 0, ended.stderr
+        calls[mode] = sorted(ended.stdout.splitlines())
+    # Without devices the ranks learn that nobody has any; else they join, and part together.
+    assert calls[()] == ["Allgather 1"]
+    assert calls[("--host-buffers",)] == [
+        "Allgather 1",
+        "Allreduce 1",
+        "Barrier 1",
+        "Comm_create_group 1",
+    ]
+
+
 def test_an_unknown_mpi_is_named(tmp_path):
     ended = run([*preloaded(), sys.executable, "-c", "pass"])
     assert ended.returncode == 1 and "say --mpi openmpi or --mpi mpich or --mpi abi" in ended.stderr

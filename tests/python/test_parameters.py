@@ -88,7 +88,7 @@ def test_changes_after_submitting_are_not_seen(devices, name):
     opened = threading.Event()
 
     def look(p):
-        assert opened.wait(20)
+        assert opened.wait(120)
         return float(first(p))
 
     look = quadriga.codelet(access=[], host_only=False)(look)
@@ -207,7 +207,7 @@ def test_a_program_that_changes_a_result_changes_it_for_no_task(devices, asked):
     opened = threading.Event()
     make = quadriga.codelet(access=[], host_only=False)(lambda: [np.ones(3), {"a": 1}])
     closed = quadriga.codelet(access=["update"], host_only=False)(
-        lambda x: opened.wait(20) and None
+        lambda x: opened.wait(120) and None
     )
     add = quadriga.codelet(access=["update"], host_only=False)(
         lambda x, by: np.add(x, by[0] * by[1]["a"], out=x)
@@ -259,7 +259,7 @@ def test_a_body_gives_its_own_operand_to_a_child():
     with quadriga.Engine("cpu:2") as engine:
         data, other = engine.data(x), engine.data(y)
         engine.submit(quadriga.codelet(access=["update"], submits=True)(parent), data.update())
-        engine.wait(20)
+        engine.wait(120)
     assert y.tolist() == [2, 2, 2]
 
 
@@ -287,7 +287,7 @@ def _ends(act):
     made = []
     thread = threading.Thread(target=lambda: made.append(act()), daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(120)
     assert made, "it takes without end"
     return made[0]
 
@@ -327,7 +327,7 @@ def test_results_in_lists_that_hold_themselves_often():
 @pytest.mark.parametrize("make", [lambda: {1, 2}, lambda: bytearray(b"12")])
 def test_sets_and_bytearrays_that_a_program_changes_change_for_no_task(make, asked):
     opened = threading.Event()
-    wait = quadriga.codelet(access=["write"])(lambda y: y.fill(opened.wait(20)))
+    wait = quadriga.codelet(access=["write"])(lambda y: y.fill(opened.wait(120)))
     size = quadriga.codelet(access=["read"])(lambda y, p: len(p["s"]))
     with quadriga.Engine("cpu:2") as engine:
         gate = engine.data(np.zeros(1))
@@ -354,7 +354,7 @@ def test_a_result_that_several_tasks_read_is_changed_by_none(make, write):
         future = engine.submit(quadriga.codelet(access=[])(make))
         engine.submit(quadriga.codelet(access=[])(lambda p: write(p)), p=future)
         with pytest.raises((AttributeError, TypeError)):
-            engine.wait(20)
+            engine.wait(120)
         seen = engine.submit(quadriga.codelet(access=[])(lambda p: list(p)), p=future)
         assert seen.result(20) == list(make())
 

@@ -169,7 +169,7 @@ def test_an_interrupt_leaves_within_a_second(blocks: bool) -> None:
     def endless() -> Iterator[np.ndarray]:
         while True:
             if blocks:
-                woken.wait(20)
+                woken.wait(120)
             yield np.zeros(100)
 
     pipeline = quadriga.Pipeline(devices="emulated:1,memory=1MiB").source(endless())

@@ -144,7 +144,7 @@ def shown(count: int, interrupt_after: float | None = None) -> tuple[str, float,
             time.sleep(interrupt_after)
             interrupted = time.monotonic()
             process.send_signal(signal.SIGINT)
-    status = process.wait(timeout=30)
+    status = process.wait(timeout=120)
     ended = time.monotonic()
     os.close(master)
     return told.decode(), ended - interrupted, status
@@ -165,7 +165,7 @@ def test_an_interrupt_ends_screen_and_run() -> None:
     told, seconds, status = shown(100_000, interrupt_after=0.3)
     assert status not in (0, None)
     assert "KeyboardInterrupt" in told
-    assert seconds < 5  # of which the interpreter's end is most
+    assert seconds < 20  # of which the interpreter's end is most
     assert told.count("\x1b[?25l") == told.count("\x1b[?25h") == 1
     assert told.rindex("\x1b[?25h") < told.index("KeyboardInterrupt")
 

@@ -29,7 +29,7 @@ except (quadriga.Error, ValueError) as error:
     print(error)
 """
     result = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=10
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert result.returncode == 0, result.stderr
     assert name in result.stdout
@@ -59,7 +59,7 @@ def test_the_command_line_refuses_a_pipe(command, tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=120,
     )
     assert result.returncode in (1, 2)
     assert "pipe" in result.stderr

@@ -40,7 +40,7 @@ class Emulated(batches.Home):
     def mark(self, device):
         def passed():
             self.waits += 1
-            assert self.gate.wait(20)
+            assert self.gate.wait(120)
 
         return passed
 

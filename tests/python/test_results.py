@@ -139,7 +139,7 @@ def test_a_thread_of_the_body_may_drop_its_view_a_little_later(monkeypatch):
     threads = []
 
     def body(x):
-        threads.append(threading.Thread(target=lambda _: drops.wait(20), args=(x,)))
+        threads.append(threading.Thread(target=lambda _: drops.wait(120), args=(x,)))
         threads[0].start()
 
     def pause(seconds):
@@ -176,7 +176,7 @@ def test_what_an_exception_carries_is_copied():
 def test_results_that_nobody_can_read_are_not_kept(engine, monkeypatch):
     """A body that returns its operand, as np.add(..., out=x) does, costs no copy then."""
     opened = threading.Event()
-    gated = quadriga.codelet(access=["update"])(lambda x: opened.wait(20) and None)
+    gated = quadriga.codelet(access=["update"])(lambda x: opened.wait(120) and None)
     one_more = quadriga.codelet(access=["update"])(lambda x: np.add(x, 1, out=x))
     array = np.zeros(3)
     data = engine.data(array)
@@ -208,7 +208,7 @@ def test_children_that_hold_their_parents():
             quadriga.codelet(access=["read"])(lambda x: make(x.sum())), data.read()
         )
         future.add_done_callback(lambda _: ended.set())
-        assert ended.wait(20)
+        assert ended.wait(120)
         tree = future.result()
         assert tree["x"] == 3
         assert tree["children"][19]["parent"] is tree

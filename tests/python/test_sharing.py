@@ -165,14 +165,14 @@ def test_tasks_wait_for_the_host_and_others_run():
         source, target, other = (engine.data(each) for each in (x, y, z))
         with source.on_host("w") as array:
             waiting = engine.submit(double, source.read(), target.write())
-            engine.submit(increase, other.update()).result(timeout=30)
+            engine.submit(increase, other.update()).result(timeout=120)
             with pytest.raises(quadriga.Unavailable, match="leave it before you wait"):
                 engine.wait()
             with source.on_host("r") as again:
                 assert np.shares_memory(again, array)
             assert not waiting.done()
             array[:] = 4
-        waiting.result(timeout=30)
+        waiting.result(timeout=120)
         target.wait()
         assert y[0] == 8
         with source.on_host("r"), pytest.raises(quadriga.Unavailable, match="can't write it"):
@@ -192,7 +192,7 @@ def test_a_deadline_passes_and_nothing_is_held():
         engine.submit(slowly, data.update())
         with pytest.raises(quadriga.Deadline):
             data.on_host("r", timeout=0.01).__enter__()
-        with data.on_host("r", timeout=30) as array:
+        with data.on_host("r", timeout=120) as array:
             assert array[0] == 1
 
 
@@ -319,7 +319,7 @@ def test_engines_come_and_go_while_others_look_for_an_arrays_tasks():
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
     finally:
         sys.setswitchinterval(interval)
     assert errors == []

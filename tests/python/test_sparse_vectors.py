@@ -225,7 +225,7 @@ def test_interrupt_while_a_scalar_is_read():
                 for _ in range(50):
                     x = A @ x / 100
                 float(norm(x))
-        assert time.monotonic() - sent[0] < 5
+        assert time.monotonic() - sent[0] < 10
         timer.join()
         again = sparse.Matrix(a, engine=engine)
         assert float(norm(again.vector(np.ones(a.shape[0])))) == pytest.approx(60**1.5)

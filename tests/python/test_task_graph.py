@@ -152,7 +152,7 @@ def test_cancel_while_it_is_unrolled(devices):
     @quadriga.codelet(access=["update"])
     def held(a):
         entered.set()
-        may_end.wait(30)
+        may_end.wait(120)
         a += 1
 
     value = np.zeros(1)
@@ -161,7 +161,7 @@ def test_cancel_while_it_is_unrolled(devices):
 
         def operands(k):
             if k == 3:  # the first runs, and two wait for it
-                assert entered.wait(30)
+                assert entered.wait(120)
                 # Not before cancel() has told the two, which it does at once.
                 threading.Timer(1, may_end.set).start()
                 engine.cancel()

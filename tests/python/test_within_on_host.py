@@ -19,11 +19,11 @@ def test_asking_for_a_task_that_waits_for_the_access_leaves_the_task_as_it_is(en
     with data.on_host("rw"):
         future = engine.submit(increase, data.update())
         with pytest.raises(quadriga.Unavailable, match="leave it before you wait"):
-            future.result(timeout=30)
+            future.result(timeout=120)
         with pytest.raises(quadriga.Unavailable):
-            future.exception(timeout=30)
+            future.exception(timeout=120)
         assert not future.done()
-    assert future.result(timeout=30) is None
+    assert future.result(timeout=120) is None
     engine.wait()
     assert x[0] == 1
 
@@ -34,10 +34,10 @@ def test_a_task_that_was_asked_for_and_forgotten_still_runs(engine):
     with data.on_host("rw"):
         future = engine.submit(increase, data.update())
         with pytest.raises(quadriga.Unavailable):
-            future.result(timeout=30)
+            future.result(timeout=120)
         del future
         gc.collect()
-    engine.wait(timeout=30)
+    engine.wait(timeout=120)
     assert x[0] == 1
 
 
@@ -50,7 +50,7 @@ def test_more_tasks_than_the_window_has_room_for(where):
             for _ in range(100):
                 small.submit(increase, data.update())
             assert x[0] == 0
-        small.wait(timeout=30)
+        small.wait(timeout=120)
     assert x[0] == 100
 
 
@@ -73,7 +73,7 @@ def test_access_to_two_parts_of_an_array_and_then_to_all_of_it(engine):
 def test_what_an_access_does_not_touch_stays_where_it_is(engine):
     x = np.zeros(16)
     whole, left, right = (engine.data(part, resident=True) for part in (x, x[:8], x[8:]))
-    engine.submit(increase, left.update()).result(timeout=30)
+    engine.submit(increase, left.update()).result(timeout=120)
     with right.on_host("rw") as array:
         engine.submit(increase, right.update())
         array += 5
@@ -91,12 +91,12 @@ def test_a_body_that_asks_for_a_task_on_a_device_leaves_that_as_it_is():
         def asks(y):
             later = engine.submit(increase, first.update())
             try:
-                later.result(timeout=10)
+                later.result(timeout=120)
             except quadriga.Unavailable as error:
                 told.append(str(error))
             y += 1
 
         engine.submit(asks, engine.data(y).update())
-        engine.wait(timeout=30)
+        engine.wait(timeout=120)
         assert told and "can't wait" in told[0]
     assert (x[0], y[0]) == (1, 1)

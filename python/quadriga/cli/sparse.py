@@ -18,8 +18,8 @@ from ..engine import Engine
 from ..errors import Error, InvalidArgument
 from ..sparse import Aggregation, Result, Solver
 from ..sparse.matrices import common_type
+from ..sparse.options import METHODS
 from ..sparse.row_blocks import as_rows
-from ..sparse.solver import METHODS
 from .files import need_apart, need_names, read, writing
 from .policy_name import policy_option
 

@@ -25,6 +25,7 @@ from .column_groups import multiply_in_groups, solve_in_groups
 from .distributed import Distributed, End, Storage
 from .known_orders import known_orders
 from .matrices import Csr, common_type, on_host
+from .options import EXCHANGES, FORMATS, METHODS, ROUTES, number_of, refuse_whole, tolerance
 from .ordering import (
     Ordering,
     by_partition,
@@ -39,11 +40,6 @@ from .result import Result
 from .row_blocks import RowBlocks, as_rows
 
 Array = npt.NDArray[Any]
-FORMATS = {"auto": 0, "csr": 1, "sell": 2, "blocks": 3}
-_EXCHANGES = {"auto": 0, "halo": 1, "whole": 2}
-_ROUTES = {"auto": 0, "direct": 1, "host": 2}
-#: How iterations are arranged, by the words of the extension.
-METHODS = {"cg": 0, "classic_cg": 1, "single_reduction_cg": 2, "pipelined_cg": 3}
 _ORDERS = {"rcm": reverse_cuthill_mckee, "metis": by_partition}
 OrderingOf = Callable[[Csr, int], Ordering]
 _MOST = 2**62
@@ -75,7 +71,8 @@ class Solver:
         product runs, for six vectors more. The latter two compute their residuals anew from time to
         time, and need an `M` of blocks of rows. ``"cg"`` chooses the shortest by the
         machine's description of one device (``plan["method_reason"]``).
-        Bits are those of one device of the kind; each method has its own rounding.
+        Bits are those of one device of the kind; each method has its own rounding. What a device's
+        memory can't hold counts, so that under another ``memory=`` limit ``"cg"`` may be another.
     M : str, array_like, `Aggregation` or hierarchy, optional
         The preconditioner, which approximates the inverse of A: the inverse of A's diagonal, the
         inverses of its diagonal blocks, a polynomial, a cycle through levels, or a diagonal of
@@ -179,7 +176,7 @@ class Solver:
     ) -> None:
         arranged = number_of("method", method, METHODS)
         layout = number_of("format", format, FORMATS)
-        ways = number_of("exchange", exchange, _EXCHANGES), number_of("route", route, _ROUTES)
+        ways = number_of("exchange", exchange, EXCHANGES), number_of("route", route, ROUTES)
         if order not in (None, "auto", *_ORDERS):
             raise InvalidArgument(f"order is {order!r}; expected 'rcm', 'metis', 'auto', or None")
         if precision not in (None, "mixed"):
@@ -208,7 +205,7 @@ class Solver:
         self.dtype = matrix.dtype
         self._refined: Refined | None = None
         if isinstance(matrix, RowBlocks):
-            _refuse_whole(order=order, precision=precision)
+            refuse_whole(order=order, precision=precision)
             self._store(matrix, storage)
             return
         if order not in _ORDERS:
@@ -276,7 +273,7 @@ class Solver:
         diagonal = self._diagonal
         if isinstance(matrix, RowBlocks):
             order = None if self._order is None else "in use"
-            _refuse_whole(order=order, precision=None if self._refined is None else "mixed")
+            refuse_whole(order=order, precision=None if self._refined is None else "mixed")
             self._parts.update(matrix, diagonal)
             return
         if self._order is not None:
@@ -339,7 +336,7 @@ class Solver:
         if x.shape != right.shape:
             raise InvalidArgument(f"x0 has shape {x.shape}; expected that of b, {right.shape}")
         limit = -1 if maxiter is None else whole("maxiter", maxiter, 0, _MOST)
-        end = End(_tolerance("rtol", rtol), _tolerance("atol", atol), limit)
+        end = End(tolerance("rtol", rtol), tolerance("atol", atol), limit)
         watch = None if callback is None else lambda x: callback(self._back(x))
         plan = self.plan
         before = counted(self.engine, plan)
@@ -471,30 +468,3 @@ class Solver:
             method=f"{found.get('method', 'classic')}_cg",
             replacements=found.get("replacements", 0),
         )
-
-
-def _refuse_whole(**options: Any) -> None:
-    """Refuses what needs all rows at once."""
-    for name, value in options.items():
-        if value is not None:
-            raise InvalidArgument(
-                f"{name} is {value!r} and needs the whole matrix, but A is RowBlocks or a folder; "
-                "expected None"
-            )
-
-
-def number_of(name: str, value: Any, numbers: dict[str, int]) -> int:
-    """Of a name among the options of one argument."""
-    if value not in numbers:
-        raise InvalidArgument(f"{name} is {value!r}; expected one of {list(numbers)}")
-    return numbers[value]
-
-
-def _tolerance(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InvalidType(f"{name} is {value!r}; expected a number of at least 0") from None
-    if not number >= 0:
-        raise InvalidArgument(f"{name} is {value!r}; expected a number of at least 0")
-    return number

@@ -19,9 +19,10 @@ from ..machine import Machine
 from ..registered import settle
 from .distributed import Storage, core_options
 from .matrices import common_type, on_host
+from .options import FORMATS, number_of
 from .preconditioners import preconditioner_of
 from .row_blocks import as_rows, readable
-from .solver import FORMATS, engine_for, number_of
+from .solver import engine_for
 
 Array = npt.NDArray[Any]
 _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _LESS, _LESS_EQUAL, _SQRT, _ABS, _REAL = range(9)

@@ -4,11 +4,24 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "sparse/kernels/number.h"
 #include "sparse/kernels/part_kernels.h"
 
 namespace quadriga::sparse {
+
+/// A number of columns that is known when compiling: elements of a vector are neighbours.
+using One = std::integral_constant<std::int64_t, 1>;
+
+/// Calls `work(columns)` with One where it is 1.
+template <class Work>
+void with_columns(std::int64_t columns, const Work& work) {
+  if (columns == 1)
+    work(One{});
+  else
+    work(columns);
+}
 
 struct RowRange {
   std::int64_t first = 0;
@@ -38,13 +51,13 @@ double sum_over(RowRange rows, Term term) {
   return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
-/// Re(x^H*y) of one column of a block.
-template <class T>
-double dot(RowRange rows, const T* x, const T* y, std::int64_t columns, std::int64_t column) {
+/// Re(x^H*y) of one column of a block. `columns`: a number, or One.
+template <class T, class Columns>
+double dot(RowRange rows, const T* x, const T* y, Columns columns, std::int64_t column) {
   constexpr std::int64_t parts = parts_of<T>;
   const Real<T>* const left = as_reals(x + column);
   const Real<T>* const right = as_reals(y + column);
-  const std::int64_t stride = columns * parts;
+  const auto stride = columns * parts;
   return sum_over<T>(rows, [=](std::int64_t row, std::int64_t part) {
     return static_cast<double>(left[row * stride + part]) *
            static_cast<double>(right[row * stride + part]);
@@ -79,5 +92,28 @@ class Inverses {
   const T* elements_;
   std::int64_t size_;
 };
+
+/// M where it is a diagonal.
+template <class T>
+class InverseDiagonal {
+ public:
+  explicit InverseDiagonal(const PartArrays<T>& a) noexcept : elements_(a.inverses()) {}
+  static constexpr bool is_identity() noexcept { return false; }
+  T times(const T* r, std::int64_t columns, std::int64_t row, std::int64_t column) const noexcept {
+    return multiplied(elements_[row], r[row * columns + column]);
+  }
+
+ private:
+  const T* elements_;
+};
+
+/// Calls `work(m)`, where `m` has the same bits as Inverses.
+template <class T, class Work>
+void with_inverses(const PartArrays<T>& a, const Work& work) {
+  if (a.shape().inverse_rows == 1)
+    work(InverseDiagonal<T>(a));
+  else
+    work(Inverses<T>(a));
+}
 
 }  // namespace quadriga::sparse

@@ -6,10 +6,12 @@
 // dependent additions; in SELL one element after the other, for its rows are independent chains.
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "sparse/kernels/dense_product.h"
 #include "sparse/kernels/number.h"
 #include "sparse/kernels/part_kernels.h"
+#include "sparse/kernels/wide_vectors.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -53,6 +55,7 @@ class WideColumns {
   template <class T>
   WideColumns(const PartArrays<T>& a, std::int64_t at) noexcept : columns_(a.columns() + at) {}
   std::int64_t operator()(std::int64_t r) const noexcept { return columns_[r]; }
+  const std::int32_t* at(std::int64_t r) const noexcept { return columns_ + r; }
   void advance(std::int64_t height) noexcept { columns_ += height; }
 
  private:
@@ -64,6 +67,8 @@ class NarrowColumns {
   NarrowColumns(const PartArrays<T>& a, std::int64_t at) noexcept
       : steps_(a.steps() + at), base_(a.bases() + at / a.shape().slice_rows) {}
   std::int64_t operator()(std::int64_t r) const noexcept { return *base_ + steps_[r]; }
+  const std::uint16_t* at(std::int64_t r) const noexcept { return steps_ + r; }
+  std::int32_t base() const noexcept { return *base_; }
   void advance(std::int64_t height) noexcept {
     steps_ += height;
     ++base_;
@@ -73,6 +78,37 @@ class NarrowColumns {
   const std::uint16_t* steps_;
   const std::int32_t* base_;
 };
+
+#if defined(__x86_64__)
+/// The columns of eight rows from `r` on.
+[[QUADRIGA_AVX512]] inline __m256i eight_columns(const WideColumns& columns, int r) noexcept {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(columns.at(r)));
+}
+[[QUADRIGA_AVX512]] inline __m256i eight_columns(const NarrowColumns& columns, int r) noexcept {
+  const __m128i steps = _mm_loadu_si128(reinterpret_cast<const __m128i*>(columns.at(r)));
+  return _mm256_add_epi32(_mm256_cvtepu16_epi32(steps), _mm256_set1_epi32(columns.base()));
+}
+
+/// The first `count` elements of all rows of a slice, for one column of vectors.
+template <class Columns>
+[[QUADRIGA_AVX512]] void add_full(const double* values, Columns& columns, std::int32_t count,
+                                  const double* p, double* sums) {
+  constexpr int parts = most_slice_rows / 8;
+  __m512d sum[parts];
+  for (__m512d& each : sum) each = _mm512_setzero_pd();
+  for (std::int32_t j = 0; j < count; ++j) {
+#pragma GCC unroll 4
+    for (int i = 0; i < parts; ++i) {
+      const __m512d from = _mm512_mask_i32gather_pd(
+          _mm512_setzero_pd(), 0xff, eight_columns(columns, 8 * i), p, sizeof(double));
+      sum[i] = _mm512_add_pd(sum[i], _mm512_mul_pd(_mm512_loadu_pd(values + 8 * i), from));
+    }
+    values += most_slice_rows;
+    columns.advance(most_slice_rows);
+  }
+  for (int i = 0; i < parts; ++i) _mm512_storeu_pd(sums + 8 * i, sum[i]);
+}
+#endif
 
 template <class T, int K, class Columns>
 void sell_slice(const PartArrays<T>& a, std::int64_t slice, const PartVectors<T>& v,
@@ -84,7 +120,16 @@ void sell_slice(const PartArrays<T>& a, std::int64_t slice, const PartVectors<T>
   Columns columns(a, a.offsets()[slice]);
   std::array<T, most_slice_rows * K> sums{};
   std::int64_t active = height;
-  for (std::int32_t j = 0; j < lengths[0]; ++j, values += height, columns.advance(height)) {
+  std::int32_t j = 0;
+#if defined(__x86_64__)
+  if constexpr (K == 1 && std::is_same_v<T, double>)
+    if (has_avx512() && height == most_slice_rows && v.columns == 1) {
+      j = lengths[height - 1];
+      add_full(values, columns, j, v.p, sums.data());
+      values += j * height;
+    }
+#endif
+  for (; j < lengths[0]; ++j, values += height, columns.advance(height)) {
     while (lengths[active - 1] <= j) --active;
     for (std::int64_t r = 0; r < active; ++r)
       for (int c = 0; c < K; ++c)
@@ -115,10 +160,14 @@ void rows_of_block(const PartArrays<T>& a, std::int64_t block, const PartVectors
 
 template <class T>
 void multiply_block(const PartArrays<T>& a, std::int64_t block, const PartVectors<T>& v) {
-  std::int64_t column = 0;
-  for (; column + most_columns <= v.columns; column += most_columns)
-    rows_of_block<T, most_columns>(a, block, v, column);
-  for (; column < v.columns; ++column) rows_of_block<T, 1>(a, block, v, column);
+  const auto multiply = [&] {
+    std::int64_t column = 0;
+    for (; column + most_columns <= v.columns; column += most_columns)
+      rows_of_block<T, most_columns>(a, block, v, column);
+    for (; column < v.columns; ++column) rows_of_block<T, 1>(a, block, v, column);
+  };
+  if (a.shape().format == Format::blocks) return multiply();  // which has them itself
+  in_wide_vectors<T>(multiply);
 }
 
 template void multiply_block(const PartArrays<float>&, std::int64_t, const PartVectors<float>&);

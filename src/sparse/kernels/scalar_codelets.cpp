@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "sparse/kernels/one_reduction_scalars.h"
 #include "sparse/kernels/part_codelets.h"
@@ -31,6 +32,9 @@ class AllSums {
     return sum;
   }
 
+  /// Sums of the same parts by another task, whose operands follow.
+  AllSums next() const { return {arguments_, first_ + blocks_.size(), blocks_, columns_}; }
+
  private:
   const Arguments& arguments_;
   std::size_t first_;
@@ -47,16 +51,52 @@ std::function<Cost(const Arguments&)> cost_of(const std::vector<std::int64_t>& b
   };
 }
 
-std::vector<Access> signature(std::initializer_list<Access> first, std::size_t parts) {
-  std::vector<Access> all(first);
-  all.insert(all.end(), parts, Access::read);
-  return all;
+/// The operands of a task that changes states: these, perhaps the history, and sums of all parts.
+struct StatesShape {
+  const std::vector<std::int64_t>& blocks;
+  std::int64_t columns;
+  std::size_t sets;   ///< Of sums, each by all parts.
+  double quantities;  ///< That it sums.
+  bool has_history;
+};
+
+struct RunningColumn {
+  ColumnState& state;
+  const AllSums& sums;
+  IterationRecord* history;
+  std::int64_t columns;
+  std::int64_t column;
+
+  ColumnSums of_step() const { return {sums.of(0, column), sums.of(1, column), 0}; }
+};
+
+/// `change(RunningColumn)` for each column that runs; the others stay as they are.
+template <class Change>
+Codelet states_codelet(const char* name, const StatesShape& shape, Change change) {
+  const std::vector<std::int64_t>& blocks = shape.blocks;
+  const std::int64_t columns = shape.columns;
+  const std::size_t firsts = shape.has_history ? 2 : 1;
+  std::vector<Access> accesses(firsts, Access::update);
+  accesses.insert(accesses.end(), shape.sets * blocks.size(), Access::read);
+  Codelet codelet{name, std::move(accesses)};
+  codelet.cost = cost_of(blocks, columns, shape.quantities);
+  codelet.cpu = [=](const Arguments& a) {
+    const AllSums sums(a, firsts, blocks, columns);
+    auto* const states = a.operands[0].as<ColumnState>();
+    auto* const history = firsts == 2 ? a.operands[1].as<IterationRecord>() : nullptr;
+    for (std::int64_t c = 0; c < columns; ++c)
+      if (states[c].status == IterationStatus::running)
+        change(RunningColumn{states[c], sums, history, columns, c});
+  };
+  return codelet;
 }
 
 }  // namespace
 
 Codelet restart_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
-  Codelet codelet{"sparse_restart", signature({Access::update}, blocks.size())};
+  std::vector<Access> accesses(1 + blocks.size(), Access::read);
+  accesses[0] = Access::update;
+  Codelet codelet{"sparse_restart", std::move(accesses)};
   codelet.cost = cost_of(blocks, columns, 3);
   codelet.cpu = [=](const Arguments& a) {
     const AllSums sums(a, 1, blocks, columns);
@@ -78,63 +118,38 @@ Codelet restart_codelet(const std::vector<std::int64_t>& blocks, std::int64_t co
 }
 
 Codelet set_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
-  Codelet codelet{"sparse_set_step", signature({Access::update}, blocks.size())};
-  codelet.cost = cost_of(blocks, columns, 1);
-  codelet.cpu = [=](const Arguments& a) {
-    const AllSums sums(a, 1, blocks, columns);
-    auto* const states = a.operands[0].as<ColumnState>();
-    for (std::int64_t c = 0; c < columns; ++c)
-      if (states[c].status == IterationStatus::running) set_step(states[c], sums.of(0, c));
-  };
+  Codelet codelet =
+      states_codelet("sparse_set_step", {blocks, columns, 1, 1, false},
+                     [](const RunningColumn& at) { set_step(at.state, at.sums.of(0, at.column)); });
   codelet.cuda = set_step_on_cuda(blocks, columns);
   return codelet;
 }
 
 Codelet set_direction_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
-  Codelet codelet{"sparse_set_direction",
-                  signature({Access::update, Access::update}, blocks.size())};
-  codelet.cost = cost_of(blocks, columns, 2);
-  codelet.cpu = [=](const Arguments& a) {
-    const AllSums sums(a, 2, blocks, columns);
-    auto* const states = a.operands[0].as<ColumnState>();
-    auto* const history = a.operands[1].as<IterationRecord>();
-    for (std::int64_t c = 0; c < columns; ++c) {
-      ColumnState& state = states[c];
-      if (state.status != IterationStatus::running) continue;
-      set_direction(state, {sums.of(0, c), sums.of(1, c), 0});
-      history[(state.iterations - 1) % history_length * columns + c] = {std::sqrt(state.squared),
-                                                                        state.alpha, state.beta};
-    }
-  };
+  Codelet codelet = states_codelet(
+      "sparse_set_direction", {blocks, columns, 1, 2, true}, [](const RunningColumn& at) {
+        set_direction(at.state, at.of_step());
+        at.history[(at.state.iterations - 1) % history_length * at.columns + at.column] = {
+            std::sqrt(at.state.squared), at.state.alpha, at.state.beta};
+      });
   codelet.cuda = set_direction_on_cuda(blocks, columns);
   return codelet;
 }
 
 Codelet set_step_alone_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
-  Codelet codelet{"sparse_set_step", signature({Access::update}, blocks.size())};
-  codelet.cost = cost_of(blocks, columns, 1);
-  codelet.cpu = [=](const Arguments& a) {
-    const AllSums sums(a, 1, blocks, columns);
-    auto* const states = a.operands[0].as<ColumnState>();
-    for (std::int64_t c = 0; c < columns; ++c)
-      if (states[c].status == IterationStatus::running)
-        set_step_without_product(states[c], sums.of(0, c));
-  };
+  Codelet codelet = states_codelet("sparse_set_step", {blocks, columns, 1, 1, false},
+                                   [](const RunningColumn& at) {
+                                     set_step_without_product(at.state, at.sums.of(0, at.column));
+                                   });
   codelet.cuda = set_step_alone_on_cuda(blocks, columns);
   return codelet;
 }
 
 Codelet end_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns) {
-  Codelet codelet{"sparse_end_step", signature({Access::update, Access::update}, blocks.size())};
-  codelet.cost = cost_of(blocks, columns, 2);
-  codelet.cpu = [=](const Arguments& a) {
-    const AllSums sums(a, 2, blocks, columns);
-    auto* const states = a.operands[0].as<ColumnState>();
-    auto* const history = a.operands[1].as<IterationRecord>();
-    for (std::int64_t c = 0; c < columns; ++c)
-      if (states[c].status == IterationStatus::running)
-        record_step(states[c], {sums.of(0, c), sums.of(1, c), 0}, 0, history, columns, c);
-  };
+  Codelet codelet =
+      states_codelet("sparse_end_step", {blocks, columns, 1, 2, true}, [](const RunningColumn& at) {
+        record_step(at.state, at.of_step(), 0, at.history, at.columns, at.column);
+      });
   codelet.cuda = end_step_on_cuda(blocks, columns);
   return codelet;
 }
@@ -142,21 +157,14 @@ Codelet end_step_codelet(const std::vector<std::int64_t>& blocks, std::int64_t c
 Codelet set_scalars_codelet(const std::vector<std::int64_t>& blocks, std::int64_t columns,
                             CgMethod method) {
   const bool is_pipelined = method == CgMethod::pipelined;
-  Codelet codelet{"sparse_set_scalars", signature({Access::update, Access::update},
-                                                  (is_pipelined ? 1 : 2) * blocks.size())};
-  codelet.cost = cost_of(blocks, columns, 3);
-  codelet.cpu = [=](const Arguments& a) {
-    const AllSums of_step(a, 2, blocks, columns);
-    const AllSums of_product(a, 2 + (is_pipelined ? 0 : blocks.size()), blocks, columns);
-    auto* const states = a.operands[0].as<ColumnState>();
-    auto* const history = a.operands[1].as<IterationRecord>();
-    const std::int64_t period = period_of(method);
-    for (std::int64_t c = 0; c < columns; ++c) {
-      if (states[c].status != IterationStatus::running) continue;
-      record_step(states[c], {of_step.of(0, c), of_step.of(1, c), 0}, period, history, columns, c);
-      set_step_without_product(states[c], of_product.of(is_pipelined ? 2 : 0, c));
-    }
-  };
+  const std::int64_t period = period_of(method);
+  Codelet codelet = states_codelet(
+      "sparse_set_scalars", {blocks, columns, is_pipelined ? 1U : 2U, 3, true},
+      [=](const RunningColumn& at) {
+        record_step(at.state, at.of_step(), period, at.history, at.columns, at.column);
+        set_step_without_product(
+            at.state, is_pipelined ? at.sums.of(2, at.column) : at.sums.next().of(0, at.column));
+      });
   codelet.cuda = set_scalars_on_cuda(blocks, columns, method);
   return codelet;
 }

@@ -4,14 +4,14 @@
 #include <algorithm>
 
 #include "sparse/kernels/host_sums.h"
+#include "sparse/kernels/wide_vectors.h"
 
 namespace quadriga::sparse {
 namespace {
 
 /// r^H*M*r of one column of a block.
-template <class T>
-double dot_scaled(RowRange rows, const T* r, const Inverses<T>& m, std::int64_t columns,
-                  std::int64_t column) {
+template <class T, class M, class Columns>
+double dot_scaled(RowRange rows, const T* r, const M& m, Columns columns, std::int64_t column) {
   return sum_over<T>(rows, [=](std::int64_t row, std::int64_t part) {
     const T value = r[row * columns + column];
     const T scaled = m.times(r, columns, row, column);
@@ -27,17 +27,72 @@ bool any_runs(const ColumnState* states, std::int64_t columns) noexcept {
 }
 
 /// r^H*M*r and ||r||^2 of a block.
-template <class T>
-void sum_residual(const PartArrays<T>& a, const PartVectors<T>& v, std::int64_t block,
-                  double* sums) {
-  const RowRange rows = rows_in(a.shape(), block);
-  const std::int64_t all = a.shape().blocks * v.columns;
-  for (std::int64_t c = 0; c < v.columns; ++c) {
-    double* const out = sums + block * v.columns + c;
-    out[all] = dot(rows, v.r, v.r, v.columns, c);
-    const Inverses<T> m(a);
-    out[0] = m.is_identity() || v.z ? out[all] : dot_scaled(rows, v.r, m, v.columns, c);
+template <class T, class M, class Columns>
+void sum_residual(const PartShape& shape, const PartVectors<T>& v, const M& m, Columns columns,
+                  std::int64_t block, double* sums) {
+  const RowRange rows = rows_in(shape, block);
+  const std::int64_t all = shape.blocks * columns;
+  for (std::int64_t c = 0; c < columns; ++c) {
+    double* const out = sums + block * columns + c;
+    out[all] = dot(rows, v.r, v.r, columns, c);
+    out[0] = m.is_identity() || v.z ? out[all] : dot_scaled(rows, v.r, m, columns, c);
   }
+}
+
+template <class T, class M, class Columns>
+void turn_rows(std::int64_t rows, const PartVectors<T>& v, const M& m, Columns columns,
+               const ColumnState* states) {
+  for (std::int64_t c = 0; c < columns; ++c) {
+    if (states[c].status != IterationStatus::running) continue;
+    const double beta = states[c].beta;
+    T* const p = v.p;
+    if (const T* const z = v.z)
+      for (std::int64_t at = c; at < rows * columns; at += columns)
+        turn_element(p[at], z[at], beta);
+    else
+      for (std::int64_t row = 0; row < rows; ++row)
+        turn_element(p[row * columns + c], m.times(v.r, columns, row, c), beta);
+  }
+}
+
+template <class T, class M, class Columns>
+void step_rows(const PartShape& shape, const PartVectors<T>& v, const M& m, Columns columns,
+               const ColumnState* states, T* x, double* sums) {
+  for (std::int64_t block = 0; block < shape.blocks; ++block) {
+    const RowRange rows = rows_in(shape, block);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      if (states[c].status != IterationStatus::running) continue;
+      const auto alpha = static_cast<Real<T>>(states[c].alpha);
+      for (std::int64_t at = rows.first * columns + c; at < rows.last * columns; at += columns) {
+        x[at] += v.p[at] * alpha;
+        v.r[at] -= v.q[at] * alpha;
+      }
+    }
+    sum_residual(shape, v, m, columns, block, sums);
+  }
+}
+
+template <class T, class M, class Columns>
+void residual_rows(const PartShape& shape, const PartVectors<T>& v, const M& m, Columns columns,
+                   const T* q, const T* b, double* sums) {
+  const std::int64_t all = shape.blocks * columns;
+  for (std::int64_t block = 0; block < shape.blocks; ++block) {
+    const RowRange rows = rows_in(shape, block);
+    for (std::int64_t at = rows.first * columns; at < rows.last * columns; ++at)
+      v.r[at] = q ? b[at] - q[at] : b[at];
+    sum_residual(shape, v, m, columns, block, sums);
+    for (std::int64_t c = 0; c < columns; ++c)
+      sums[2 * all + block * columns + c] = dot(rows, b, b, columns, c);
+  }
+}
+
+/// Calls `work(m, columns)` as fits the part and its vectors.
+template <class T, class Work>
+void with_kinds(const PartArrays<T>& a, std::int64_t columns, const Work& work) {
+  in_wide_vectors<T>([&] {
+    with_inverses(
+        a, [&](const auto& m) { with_columns(columns, [&](auto count) { work(m, count); }); });
+  });
 }
 
 }  // namespace
@@ -48,22 +103,20 @@ void multiply(const PartArrays<T>& a, BlockRange range, const PartVectors<T>& v,
     const std::int64_t block = a.block_order()[at];
     multiply_block(a, block, v);
     if (!sums) continue;
-    for (std::int64_t c = 0; c < v.columns; ++c)
-      sums[block * v.columns + c] = dot(rows_in(a.shape(), block), v.p, v.q, v.columns, c);
+    in_wide_vectors<T>([&] {
+      with_columns(v.columns, [&](auto columns) {
+        for (std::int64_t c = 0; c < columns; ++c)
+          sums[block * columns + c] = dot(rows_in(a.shape(), block), v.p, v.q, columns, c);
+      });
+    });
   }
 }
 
 template <class T>
 void turn(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states) {
-  const Inverses<T> m(a);
-  for (std::int64_t c = 0; c < v.columns; ++c) {
-    if (states[c].status != IterationStatus::running) continue;
-    const double beta = states[c].beta;
-    for (std::int64_t row = 0; row < a.shape().rows; ++row) {
-      const std::int64_t at = row * v.columns + c;
-      turn_element(v.p[at], v.z ? v.z[at] : m.times(v.r, v.columns, row, c), beta);
-    }
-  }
+  with_kinds(a, v.columns, [&](const auto& m, auto columns) {
+    turn_rows(a.shape().rows, v, m, columns, states);
+  });
 }
 
 template <class T>
@@ -80,33 +133,17 @@ template <class T>
 void step(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states, T* x,
           double* sums) {
   if (!any_runs(states, v.columns)) return;
-  for (std::int64_t block = 0; block < a.shape().blocks; ++block) {
-    const RowRange rows = rows_in(a.shape(), block);
-    for (std::int64_t c = 0; c < v.columns; ++c) {
-      if (states[c].status != IterationStatus::running) continue;
-      const auto alpha = static_cast<Real<T>>(states[c].alpha);
-      for (std::int64_t at = rows.first * v.columns + c; at < rows.last * v.columns;
-           at += v.columns) {
-        x[at] += v.p[at] * alpha;
-        v.r[at] -= v.q[at] * alpha;
-      }
-    }
-    sum_residual(a, v, block, sums);
-  }
+  with_kinds(a, v.columns, [&](const auto& m, auto columns) {
+    step_rows(a.shape(), v, m, columns, states, x, sums);
+  });
 }
 
 template <class T>
 void residual(const PartArrays<T>& a, const PartVectors<T>& v, const T* q, const T* b,
               double* sums) {
-  const std::int64_t all = a.shape().blocks * v.columns;
-  for (std::int64_t block = 0; block < a.shape().blocks; ++block) {
-    const RowRange rows = rows_in(a.shape(), block);
-    for (std::int64_t at = rows.first * v.columns; at < rows.last * v.columns; ++at)
-      v.r[at] = q ? b[at] - q[at] : b[at];
-    sum_residual(a, v, block, sums);
-    for (std::int64_t c = 0; c < v.columns; ++c)
-      sums[2 * all + block * v.columns + c] = dot(rows, b, b, v.columns, c);
-  }
+  with_kinds(a, v.columns, [&](const auto& m, auto columns) {
+    residual_rows(a.shape(), v, m, columns, q, b, sums);
+  });
 }
 
 template <class T>

@@ -7,9 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/log.h"
-#include "device/factory.h"
-#include "engine/engine_access.h"
+#include "unit/sparse/losses.h"
 #include "unit/sparse/matrices.h"
 
 namespace quadriga::sparse::testing {
@@ -181,9 +179,9 @@ TEST(JointIterations, SolvesOfSeveralThreadsDontWaitForEachOtherForEver) {
   for (const std::vector<double>& x : found) EXPECT_TRUE(same_bits(x, expected));
 }
 
-TEST(JointIterations, BeginAgainOnTheOthersAfterALoss) {
-  std::string said;
-  set_log_sink([&](LogLevel, std::string_view message) { said += message; });
+using JointIterationsLost = Losses;
+
+TEST_F(JointIterationsLost, BeginAgainOnTheOthersAfterALoss) {
   const auto a = grid_matrix<double>({12, 12, 12});
   const auto b = random_vector<double>(a.rows, 3);
   std::vector<double> expected(b.size());
@@ -193,13 +191,7 @@ TEST(JointIterations, BeginAgainOnTheOthersAfterALoss) {
   }
   for (const std::uint64_t after : {8, 10, 12, 16, 20}) {
     SCOPED_TRACE("after " + std::to_string(after));
-    said.clear();
-    WrappedOptions wrapped;
-    wrapped.devices = "emulated:3,memory=16MiB";
-    wrapped.wrap_backend = [after](std::unique_ptr<Backend> backend) {
-      return make_faulty_backend(std::move(backend), {.losses = {{1, after}}});
-    };
-    Engine engine(EngineAccess::make(std::move(wrapped)));
+    Engine engine = losing(3, {{1, after}});
     SolverOptions options;
     options.recorded = true;
     const Solver solver(engine, a.view(), options);
@@ -208,9 +200,8 @@ TEST(JointIterations, BeginAgainOnTheOthersAfterALoss) {
       EXPECT_EQ(solver.cg(b.data(), x.data()).reason, StopReason::converged);
       EXPECT_TRUE(same_bits(x, expected));
     }
-    EXPECT_NE(said.find("emulated1"), std::string::npos) << "no device was lost";
+    expect_lost(1);
   }
-  set_log_sink({});
 }
 
 TEST(JointIterations, NeedADeviceForEachPart) {

@@ -3,32 +3,14 @@
 // the others.
 #include <quadriga/sparse_vectors.h>
 
-#include "base/log.h"
-#include "device/factory.h"
-#include "engine/engine_access.h"
 #include "sparse/part_data.h"
+#include "unit/sparse/losses.h"
 #include "unit/sparse/matrices.h"
 
 namespace quadriga::sparse::testing {
 namespace {
 
-class LostDevice : public ::testing::Test {
- protected:
-  void SetUp() override {
-    set_log_sink([this](LogLevel, std::string_view message) { said_ += message; });
-  }
-  void TearDown() override { set_log_sink({}); }
-  std::string said_;
-};
-
-WrappedOptions losing(std::vector<FaultPlan::Loss> losses) {
-  WrappedOptions options;
-  options.devices = "emulated:3,memory=16MiB";
-  options.wrap_backend = [losses](std::unique_ptr<Backend> backend) {
-    return make_faulty_backend(std::move(backend), {.losses = losses});
-  };
-  return options;
-}
+using LostDevice = Losses;
 
 TEST_F(LostDevice, SolvesBeginAgainOnTheOthers) {
   const auto a = grid_matrix<double>({12, 12, 12});
@@ -40,27 +22,25 @@ TEST_F(LostDevice, SolvesBeginAgainOnTheOthers) {
   }
   for (const std::uint64_t after : {12, 40, 150, 400}) {
     SCOPED_TRACE("after " + std::to_string(after));
-    said_.clear();
-    Engine engine(EngineAccess::make(losing({{1, after}})));
+    Engine engine = losing(3, {{1, after}});
     const Solver solver(engine, a.view());
     std::vector<double> x(b.size());
     const SolveResult result = solver.cg(b.data(), x.data());
     EXPECT_EQ(result.reason, StopReason::converged);
     EXPECT_TRUE(same_bits(x, expected));
-    EXPECT_NE(said_.find("emulated1"), std::string::npos) << "no device was lost";
+    expect_lost(1);
   }
 }
 
 TEST_F(LostDevice, WithoutAnyTheHostSolves) {
   const auto a = grid_matrix<double>({12, 12, 12});
   const auto b = random_vector<double>(a.rows, 3);
-  Engine engine(EngineAccess::make(losing({{0, 100}, {1, 120}, {2, 140}})));
+  Engine engine = losing(3, {{0, 100}, {1, 120}, {2, 140}});
   const Solver solver(engine, a.view());
   std::vector<double> x(b.size());
   EXPECT_EQ(solver.cg(b.data(), x.data()).reason, StopReason::converged);
   EXPECT_LE(residual(a, x, b), 1e-5 * norm(b));
-  for (const char* const device : {"emulated0", "emulated1", "emulated2"})
-    EXPECT_NE(said_.find(device), std::string::npos) << device << " was not lost";
+  for (const int device : {0, 1, 2}) expect_lost(device);
 }
 
 TEST_F(LostDevice, IsToldToWhoReadsAScalar) {
@@ -68,7 +48,7 @@ TEST_F(LostDevice, IsToldToWhoReadsAScalar) {
   const auto b = random_vector<double>(a.rows, 3);
   for (const std::uint64_t after : {40, 150}) {
     SCOPED_TRACE("after " + std::to_string(after));
-    Engine engine(EngineAccess::make(losing({{1, after}})));
+    Engine engine = losing(3, {{1, after}});
     const Matrix matrix(engine, a.view());
     try {
       Vector x = matrix.vector(b.data());

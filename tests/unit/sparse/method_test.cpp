@@ -6,10 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/log.h"
-#include "device/factory.h"
-#include "engine/engine_access.h"
 #include "sparse/method.h"
+#include "unit/sparse/losses.h"
 #include "unit/sparse/matrices.h"
 
 namespace quadriga::sparse::testing {
@@ -273,30 +271,23 @@ TEST(CgMethods, AreCancelledByTheProgressFunction) {
   }
 }
 
-TEST(CgMethods, BeginAgainAfterALoss) {
-  std::string said;
-  set_log_sink([&](LogLevel, std::string_view message) { said += message; });
+using CgMethodsLost = Losses;
+
+TEST_F(CgMethodsLost, BeginAgainAfterALoss) {
   const auto a = grid_matrix<double>({12, 12, 12});
   const auto b = random_vector<double>(a.rows, 3);
   for (const CgMethod method : others)
     for (const std::uint64_t after : {14, 30}) {
       SCOPED_TRACE(std::string(name(method)) + " after " + std::to_string(after));
-      said.clear();
-      WrappedOptions wrapped;
-      wrapped.devices = "emulated:2,memory=16MiB";
-      wrapped.wrap_backend = [after](std::unique_ptr<Backend> backend) {
-        return make_faulty_backend(std::move(backend), {.losses = {{0, after}}});
-      };
-      Engine engine(EngineAccess::make(std::move(wrapped)));
+      Engine engine = losing(2, {{0, after}});
       SolverOptions options;
       options.method = method;
       std::vector<double> x(b.size());
       const SolveResult result = Solver(engine, a.view(), options).cg(b.data(), x.data());
       EXPECT_EQ(result.reason, StopReason::converged);
       EXPECT_LE(residual(a, x, b), 1e-5 * norm(b));
-      EXPECT_NE(said.find("emulated0"), std::string::npos) << "no device was lost";
+      expect_lost(0);
     }
-  set_log_sink({});
 }
 
 /// exp(-(x - y)^2 / 0.01) of `n` points of a line, all but singular.
@@ -395,6 +386,11 @@ TEST(CgMethods, AreChosenOnGpusByTheMachinesFigures) {
     for (Device& each : small.devices) each.memory_bytes = std::size_t{2} << 20;
     const MethodShape shape{48 * 48 * 48, DType::float64, 12.0 * 7 * 48 * 48 * 48};
     EXPECT_EQ(choose_method(small, shape, CgMethod::automatic, false).method, CgMethod::classic);
+    EXPECT_EQ(choose_method(machine, shape, CgMethod::automatic, false).method,
+              CgMethod::single_reduction);
+    // Who needs the same bits under any limit of memory names the method.
+    for (const CgMethod each : others)
+      EXPECT_EQ(choose_method(small, shape, each, false).method, each);
     // Without launches nothing is left to gain.
     machine.launch_seconds = 0;
     EXPECT_EQ(chosen(48, 7).method, CgMethod::classic);

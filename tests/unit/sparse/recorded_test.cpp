@@ -4,9 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/log.h"
-#include "device/factory.h"
-#include "engine/engine_access.h"
+#include "unit/sparse/losses.h"
 #include "unit/sparse/matrices.h"
 
 namespace quadriga::sparse::testing {
@@ -114,29 +112,22 @@ TEST(RecordedIterations, AreCancelledByTheProgressFunction) {
   expect_cancelled_and_usable(engine);
 }
 
-TEST(RecordedIterations, BeginAgainOnTheHostAfterALoss) {
-  std::string said;
-  set_log_sink([&](LogLevel, std::string_view message) { said += message; });
+using RecordedIterationsLost = Losses;
+
+TEST_F(RecordedIterationsLost, BeginAgainOnTheHostAfterALoss) {
   const auto a = grid_matrix<double>({12, 12, 12});
   const auto b = random_vector<double>(a.rows, 3);
   for (const std::uint64_t after : {10, 14, 20}) {
     SCOPED_TRACE("after " + std::to_string(after));
-    said.clear();
-    WrappedOptions wrapped;
-    wrapped.devices = "emulated:1,memory=16MiB";
-    wrapped.wrap_backend = [after](std::unique_ptr<Backend> backend) {
-      return make_faulty_backend(std::move(backend), {.losses = {{0, after}}});
-    };
-    Engine engine(EngineAccess::make(std::move(wrapped)));
+    Engine engine = losing(1, {{0, after}});
     SolverOptions options;
     options.recorded = true;
     std::vector<double> x(b.size());
     const SolveResult result = Solver(engine, a.view(), options).cg(b.data(), x.data());
     EXPECT_EQ(result.reason, StopReason::converged);
     EXPECT_LE(residual(a, x, b), 1e-5 * norm(b));
-    EXPECT_NE(said.find("emulated0"), std::string::npos) << "no device was lost";
+    expect_lost(0);
   }
-  set_log_sink({});
 }
 
 // All data of an iteration at once don't fit; those of each task do.
