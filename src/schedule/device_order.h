@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/schedule/device_order.h: the order of the tasks that are placed on one device, and how far the
-// lookahead sees in it. Pure.
+// src/schedule/device_order.h: the order of the tasks that are placed on one device, and how far
+// the lookahead sees in it. Pure.
 //
 // Invariants
 //   1. A task is in `planned` from when it is placed here until it is issued or ends, and in
