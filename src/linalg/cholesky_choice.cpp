@@ -123,6 +123,17 @@ Problem factorization_of(const Problem& problem) {
   return factorization;
 }
 
+/// The host, if its cores compute beside the devices and the table says how fast; else null.
+const Device* sharing_host(const Engine& engine, DType dtype) {
+  const std::vector<Device>& devices = engine.machine().devices;
+  const auto found = std::ranges::find_if(devices, [](const Device& device) {
+    return device.kind == DeviceKind::cpu && device.cores > 0;
+  });
+  const bool shares = found != devices.end() &&
+                      knows_rates(engine, static_cast<DeviceId>(found - devices.begin()), dtype);
+  return shares ? &*found : nullptr;
+}
+
 /// All that the search knows.
 std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, const Problem& problem,
                            std::int64_t tile, bool tries) {
@@ -155,10 +166,14 @@ std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, const
   key.insert(key.end(), speeds.slower.begin(), speeds.slower.end());
   for (const std::ptrdiff_t place : speeds.device_of_place)
     key.push_back(static_cast<double>(place));
+  const Device* const host = sharing_host(engine, problem.dtype);
+  key.push_back(host ? host->cores : 0);
   for (const kernels::Names* const names :
-       {&kernels::potrf_names, &kernels::trsm_names, &kernels::syrk_names, &kernels::gemm_names})
-    append(machine.kernels.find((*names)[kernels::type_index(problem.dtype)])
-               ->second.at(device.rates));
+       {&kernels::potrf_names, &kernels::trsm_names, &kernels::syrk_names, &kernels::gemm_names}) {
+    const auto& table = machine.kernels.find((*names)[kernels::type_index(problem.dtype)])->second;
+    append(table.at(device.rates));
+    if (host) append(table.at(host->rates));
+  }
   return key;
 }
 
@@ -277,8 +292,8 @@ CholeskyChoice search(const Engine& engine, const DeviceGroup& group, const Prob
   if (tile > 0) choice.foretold = cholesky_seconds(times);
   choice.tasks = cholesky_tasks(times.shape.tiles);
   choice.saved = planning_seconds(choice.foretold) - spent;
-  const bool may_pull =
-      group.size() >= 2 && problem.kind == Problem::Kind::cholesky && !problem.from_source;
+  const bool several = group.size() >= 2 || sharing_host(engine, problem.dtype);
+  const bool may_pull = several && problem.kind == Problem::Kind::cholesky && !problem.from_source;
   choice.untried = places_beside(group.places, may_pull);
   const bool fits = cholesky_blocks(times.shape).size() == 1;
   // A task of what doesn't fit the devices takes far longer to try.

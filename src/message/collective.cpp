@@ -101,29 +101,54 @@ void Collective::agree_again(const CollectiveTerms& terms) {
   agreed_ = true;
 }
 
-// Least and greatest fingerprint of all ranks, and what all offer, doubling the ranks that are
-// known about each round.
+// Least and greatest fingerprint of all ranks, and what all offer: each round multiplies the ranks
+// that are known about. One round for few ranks, who then have what each tells.
 void Collective::agree(const CollectiveTerms& terms) {
-  struct Range {
-    std::uint64_t least, greatest;
-    RankOffer offer;
-  };
   const std::uint64_t own = fingerprint(terms);
-  Range range{own, own, terms.offer};
-  for (int distance = 1; distance < size(); distance *= 2) {
-    Range other{};
-    const Range mine = range;
-    const int from = (rank() + size() - distance) % size();
-    exchange((rank() + distance) % size(), &mine, from, &other, sizeof other);
-    if (!other.offer.is_valid())
-      throw PeerLost(from, fmt::format("{}: rank {} is lost: it offered rates or times that aren't "
-                                       "any",
-                                       name(operation_), from));
-    range = {std::min(range.least, other.least), std::max(range.greatest, other.greatest),
-             range.offer.and_also(other.offer)};
+  Announcement words{own, own, terms.offer, terms.told ? 1U : 0U, {}};
+  if (terms.told) std::ranges::copy(*terms.told, words.data.begin());
+  own_ = words.data;
+  for (int distance = 1; distance < size(); distance *= told_at_once + 1) {
+    const int others = std::min(told_at_once, (size() - 1) / distance);
+    const std::span heard = std::span(heard_).first(static_cast<std::size_t>(others));
+    tell(words, distance, heard);
+    for (int i = 0; i < others; ++i) {
+      const Announcement& other = heard[static_cast<std::size_t>(i)];
+      const int from = (rank() + size() - (i + 1) * distance) % size();
+      if (!other.offer.is_valid())
+        throw PeerLost(from, fmt::format("{}: rank {} is lost: it offered rates or times that "
+                                         "aren't any",
+                                         name(operation_), from));
+      words.least = std::min(words.least, other.least);
+      words.greatest = std::max(words.greatest, other.greatest);
+      words.offer = words.offer.and_also(other.offer);
+      words.tells = words.tells != 0 && other.tells != 0 ? 1 : 0;
+    }
   }
-  if (range.least != range.greatest || range.least % 2 == 1) tell_differences(terms);
-  offer_ = range.offer;
+  if (words.least != words.greatest || words.least % 2 == 1) tell_differences(terms);
+  offer_ = words.offer;
+  has_told_ = words.tells != 0 && size() <= told_at_once + 1;
+}
+
+// The ranks that are once, twice, thrice so far ahead, and hears of those behind.
+void Collective::tell(const Announcement& mine, int distance, std::span<Announcement> others) {
+  std::vector<TransferPtr> all;
+  all.reserve(2 * others.size());
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const int far = static_cast<int>(i + 1) * distance;
+    all.push_back(
+        start_receive((rank() + size() - far) % size(), &others[i], sizeof(Announcement)));
+  }
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const int far = static_cast<int>(i + 1) * distance;
+    all.push_back(start_send((rank() + far) % size(), &mine, sizeof mine));
+  }
+  wait(all);
+}
+
+const std::byte* Collective::told(int rank) const noexcept {
+  const int behind = (this->rank() + size() - rank) % size();
+  return behind == 0 ? own_.data() : heard_[static_cast<std::size_t>(behind - 1)].data.data();
 }
 
 void Collective::tell_differences(const CollectiveTerms& terms) {
@@ -156,6 +181,13 @@ Patience Collective::left() const { return {patience_.seconds, patience_.interru
 void Collective::note(double CollectiveTimes::*what) const {
   if (CollectiveTimes* const times = communicator_.times_.get())
     times->*what = std::chrono::duration<double>(Clock::now() - begin_).count();
+}
+
+void Collective::note_told() const {
+  if (CollectiveTimes* const times = communicator_.times_.get())
+    times->plan = fmt::format("{}: with the agreement", name(operation_));
+  note(&CollectiveTimes::packed);
+  note(&CollectiveTimes::moved);
 }
 
 std::shared_ptr<const RankSteps> Collective::planned(const CollectiveShape& shape,

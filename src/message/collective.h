@@ -2,9 +2,12 @@
 // src/message/collective.h: one collective of a communicator: its agreement, its steps, its end.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,7 +30,17 @@ struct CollectiveTerms {
   std::uint64_t detail = 0;
   std::string detail_text{};
   RankOffer offer{};  ///< May differ: no part of what must be the same.
+  /// Few bytes of the host, which all ranks get with the agreement if all tell theirs.
+  std::optional<std::span<const std::byte>> told{};
   std::string text() const;
+};
+
+/// What each rank tells in an agreement, all of whose rounds are alike.
+struct Announcement {
+  std::uint64_t least = 0, greatest = 0;  ///< Fingerprints that it knows of.
+  RankOffer offer{};
+  std::uint64_t tells = 0;  ///< Not 0: all that it knows of tell their data.
+  std::array<std::byte, 256> data{};
 };
 
 /// What reductions combine, and where the steps' own memory is: where input and output are.
@@ -42,6 +55,9 @@ class Collective {
   /// Schedules have fewer.
   static constexpr int lanes = 1024;
   static constexpr int agreement_lane = lanes - 1;
+  /// Whom each rank tells at once: a message more costs less than a round more.
+  static constexpr int told_at_once = 7;
+  static constexpr std::size_t most_told = sizeof Announcement::data;
 
   Collective(CommunicatorCore& communicator, CallKind operation, const Patience& patience);
 
@@ -56,6 +72,11 @@ class Collective {
   /// all of them.
   std::shared_ptr<const RankSteps> planned(const CollectiveShape& shape,
                                            const TreeOptions& options) const;
+  /// Whether the last agreement had all ranks' bytes; then of each of them.
+  bool has_told() const noexcept { return has_told_; }
+  const std::byte* told(int rank) const noexcept;
+  /// No steps were needed.
+  void note_told() const;
   void send(int to, const void* data, std::size_t bytes);
   void receive(int from, void* data, std::size_t bytes);
   void send_place(int to, const MessageBuffer& place);
@@ -80,6 +101,7 @@ class Collective {
 
  private:
   void agree(const CollectiveTerms& terms);
+  void tell(const Announcement& mine, int distance, std::span<Announcement> others);
   [[noreturn]] void tell_differences(const CollectiveTerms& terms);
   Posting message(int peer, const MessageBuffer& place, int lane = agreement_lane) const;
   Patience left() const;
@@ -93,6 +115,9 @@ class Collective {
   const int tag_;  ///< Of its first lane.
   bool agreed_ = false;
   RankOffer offer_;  ///< Of all ranks together, in the last agreement.
+  bool has_told_ = false;
+  std::array<std::byte, most_told> own_;
+  std::array<Announcement, told_at_once> heard_;  ///< From the rank before, from that before it.
 };
 
 /// Bytes as they are.

@@ -4,7 +4,10 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <numeric>
+#include <span>
 
 #include "base/random.h"
 #include "message/collective.h"
@@ -72,6 +75,45 @@ Home home_of(const MessageBuffer& from, const MessageBuffer& into) {
   return message::home_of(into.on_device() ? into : from);
 }
 
+// Few bytes of the host, packed, travel with the agreement unless something says how they must.
+class FewBytes {
+ public:
+  FewBytes(CollectiveTerms& terms, const MessageBuffer& from, const MessageBuffer& into,
+           const TreeOptions& options) {
+    if (!terms.fault.empty() || options != TreeOptions{} || from.on_device() || into.on_device() ||
+        from.bytes() > Collective::most_told)
+      return;
+    const std::span packed = std::span(packed_).first(from.bytes());
+    copy_on_host(from, bytes_place(packed.data(), packed.size()));
+    terms.told = packed;
+  }
+  FewBytes(const FewBytes&) = delete;
+  FewBytes& operator=(const FewBytes&) = delete;
+
+ private:
+  std::array<std::byte, Collective::most_told> packed_;
+};
+
+// What all ranks told, combined in their order.
+void combine_told(const Collective& collective, const MessageBuffer& into,
+                  ReduceOperation operation) {
+  const ElementSignature& elements = into.layout.elements();
+  if (elements.count() == 0) return;
+  std::array<std::byte, Collective::most_told> all;
+  std::memcpy(all.data(), collective.told(0), into.bytes());
+  const Combine combine = combine_of(operation, elements.type());
+  for (int rank = 1; rank < collective.size(); ++rank)
+    combine(all.data(), collective.told(rank), elements.count());
+  copy_on_host(bytes_place(all.data(), into.bytes()), into);
+}
+
+void gather_told(const Collective& collective, std::size_t bytes, const MessageBuffer& into) {
+  std::array<std::byte, (Collective::told_at_once + 1) * Collective::most_told> all;
+  for (int rank = 0; rank < collective.size(); ++rank)
+    std::memcpy(all.data() + static_cast<std::size_t>(rank) * bytes, collective.told(rank), bytes);
+  copy_on_host(bytes_place(all.data(), into.bytes()), into);
+}
+
 RankOffer offer_of(const Home& home) {
   if (!home.port) return {};
   return {home.port->peer_rate(home.device), home.port->message_cost()};
@@ -94,7 +136,12 @@ void CommunicatorCore::broadcast(const MessageBuffer& place, int root, const Pat
       first_of(root_fault(root, size()), receives ? overlap_fault(place) : std::string())};
   add_options(terms, forced_);
   terms.offer = offer_of(message::home_of(place));
+  const FewBytes few(terms, receives ? MessageBuffer{} : place, place, forced_);
   collective.run(terms, [&] {
+    if (collective.has_told()) {
+      if (receives) copy_on_host(bytes_place(collective.told(root), place.bytes()), place);
+      return collective.note_told();
+    }
     const auto whole = static_cast<std::int64_t>(place.bytes());
     const auto steps = collective.planned({TreeCollective::broadcast, root, {whole}, 1}, forced_);
     const bool in_one = std::ranges::all_of(
@@ -123,7 +170,12 @@ void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& in
   const MessageBuffer wanted = is_root ? into : MessageBuffer{};
   const Home home = home_of(from, wanted);
   terms.offer = offer_of(home);
+  const FewBytes few(terms, from, wanted, options);
   collective.run(terms, [&] {
+    if (collective.has_told()) {
+      if (is_root) combine_told(collective, into, operation);
+      return collective.note_told();
+    }
     const bool is_apart = is_root && !is_same(from, into);
     const PackedPlace own(collective, from, true, is_apart ? &into : nullptr, home);
     const PackedPlace result(collective, wanted, false, nullptr, home);
@@ -149,7 +201,12 @@ void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer
   add_options(terms, options);
   const Home home = home_of(from, into);
   terms.offer = offer_of(home);
+  const FewBytes few(terms, from, into, options);
   collective.run(terms, [&] {
+    if (collective.has_told()) {
+      combine_told(collective, into, operation);
+      return collective.note_told();
+    }
     const bool is_apart = !is_same(from, into);
     const PackedPlace own(collective, from, true, is_apart ? &into : nullptr, home);
     const PackedPlace result(collective, into, false, nullptr, home);
@@ -217,7 +274,12 @@ void CommunicatorCore::all_gather(const MessageBuffer& from, const MessageBuffer
                         first_of(part_fault(into, from, size()), overlap_fault(into))};
   add_options(terms, forced_);
   terms.offer = offer_of(home_of(from, into));
+  const FewBytes few(terms, from, into, forced_);
   collective.run(terms, [&] {
+    if (collective.has_told()) {
+      gather_told(collective, from.bytes(), into);
+      return collective.note_told();
+    }
     const PackedPlace own(collective, from, true, &into), all(collective, into, false);
     CollectiveShape shape{TreeCollective::all_gather, 0, {}, 1};
     shape.bytes.assign(static_cast<std::size_t>(size()), static_cast<std::int64_t>(own.bytes()));

@@ -111,9 +111,9 @@ class CommunicatorCore {
   /// Of the last one; null while they aren't noted.
   const CollectiveTimes* times() const noexcept { return times_.get(); }
   /// `into` counts on the root only. Elements of one type. The order of operations depends on the
-  /// number of ranks, the root, the size and, if all ranks' data are in memory of devices, their
-  /// DevicePort::peer_rate() and message_cost(); with `reproducible` on the number of ranks and the
-  /// root alone.
+  /// number of ranks, the root, the size, whether all ranks' data are in the host's memory and, if
+  /// all are in that of devices, on their DevicePort::peer_rate() and message_cost(); with
+  /// `reproducible` on the number of ranks and the root alone.
   void reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,
               int root, const Patience& patience, bool reproducible = false);
   void all_reduce(const MessageBuffer& from, const MessageBuffer& into, ReduceOperation operation,

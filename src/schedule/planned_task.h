@@ -37,10 +37,10 @@ inline Position position_of(const Task& task, float rank) noexcept {
 }
 
 /// That of the task that was pulled as the so-many-th: before all that have no priority, behind
-/// those that were pulled before it.
-inline Position position_of(const Task& task, std::uint32_t pulled) noexcept {
-  constexpr std::uint32_t last = INT32_MAX - 1;
-  return (std::uint64_t{pulled % last} << 32) |
+/// those that were pulled before it and are as urgent.
+inline Position position_of(const Task& task, std::uint32_t pulled, bool urgent) noexcept {
+  constexpr std::uint32_t half = INT32_MAX / 2;
+  return (std::uint64_t{pulled % half + (urgent ? 0 : half)} << 32) |
          (task.id.load(std::memory_order_relaxed) & 0xffffffff);
 }
 

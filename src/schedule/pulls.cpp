@@ -13,6 +13,9 @@
 namespace quadriga {
 namespace {
 
+/// As many as a device looks at when it issues.
+constexpr std::size_t most_looked = 16;
+
 std::uint64_t number_of(const PlannedTask& planned) {
   return planned.task->id.load(std::memory_order_relaxed);
 }
@@ -26,6 +29,7 @@ bool Pulls::add(PlannedTask& planned) {
   if (tasks_.contains(number_of(planned))) return true;
   if (!placement_.has_choice(planned)) return false;
   tasks_.emplace(number_of(planned), &planned);
+  priorities_.insert(planned.task->priority);
   planned.waited = true;
   policy_.waiting(placement_.news_of(planned));
   return true;
@@ -38,10 +42,29 @@ void Pulls::place(const DeviceState& device, std::uint64_t id) {
   const bool can_run = placement_.feasibility().can_run(device, *planned.task);
   if (!can_run) policy_.pulled_wrongly(id);
   if (!can_run || !may_issue(device, planned)) return policy_.waiting(placement_.news_of(planned));
-  tasks_.erase(found);
-  state_.plan.reposition(planned, position_of(*planned.task, pulled_++));
+  take_out(found);
+  const bool urgent = is_most_urgent(planned);
+  state_.plan.reposition(planned, position_of(*planned.task, pulled_++, urgent));
   placement_.take(planned, device.id);
   state_.plan.make_ready(planned);
+}
+
+Pulls::Waiting::iterator Pulls::take_out(Waiting::iterator entry) {
+  priorities_.erase(priorities_.find(entry->second->task->priority));
+  return tasks_.erase(entry);
+}
+
+/// Of what is ready the first few of each device are looked at, which is all that it has pulled.
+bool Pulls::is_most_urgent(const PlannedTask& planned) const {
+  const std::int64_t priority = planned.task->priority;
+  if (!priorities_.empty() && *priorities_.rbegin() >= priority) return false;
+  return std::ranges::all_of(state_.devices, [&](const DeviceState& device) {
+    const PlanSet& ready = state_.plan.on(device.id).ready();
+    std::size_t looked = 0;
+    for (auto next = ready.begin(); next != ready.end() && looked < most_looked; ++next, ++looked)
+      if ((*next)->task->priority >= priority) return false;
+    return true;
+  });
 }
 
 bool Pulls::is_idle() const {
@@ -63,7 +86,7 @@ void Pulls::pull(const DeviceState& device) {
 bool Pulls::place_oldest() {
   if (tasks_.empty() || !is_idle()) return false;
   PlannedTask& oldest = *tasks_.begin()->second;
-  tasks_.erase(tasks_.begin());
+  take_out(tasks_.begin());
   placement_.choose(oldest);
   policy_.placed(number_of(oldest), oldest.device);
   DeviceState& device = state_.devices[oldest.device];
@@ -74,16 +97,20 @@ bool Pulls::place_oldest() {
 }
 
 void Pulls::left(const PlannedTask& planned) {
-  if (!tasks_.empty()) tasks_.erase(number_of(planned));
+  const auto found = tasks_.find(number_of(planned));
+  if (found != tasks_.end()) take_out(found);
 }
 
 std::vector<PlannedTask*> Pulls::device_lost() {
   std::vector<PlannedTask*> homeless;
-  std::erase_if(tasks_, [&](const auto& entry) {
-    if (placement_.has_choice(*entry.second)) return false;
-    homeless.push_back(entry.second);
-    return true;
-  });
+  for (auto entry = tasks_.begin(); entry != tasks_.end();) {
+    if (placement_.has_choice(*entry->second)) {
+      ++entry;
+      continue;
+    }
+    homeless.push_back(entry->second);
+    entry = take_out(entry);
+  }
   for (const auto& [number, planned] : tasks_) policy_.waiting(placement_.news_of(*planned));
   return homeless;
 }
@@ -92,6 +119,8 @@ void Pulls::validate() const {
   for (const auto& [number, planned] : tasks_)
     if (planned->device != no_device || planned->ready || number_of(*planned) != number)
       fail(Errc::internal, "a task that waits for a device has one");
+  if (priorities_.size() != tasks_.size())
+    fail(Errc::internal, "tasks that wait for a device don't have one priority each");
 }
 
 }  // namespace quadriga

@@ -9,10 +9,16 @@
 //      and each got none in a round, the task that waits longest is placed as under other policies.
 //   3. The policy knows which tasks wait, and what devices need for each: it is told of what it
 //      chose in vain, of what was placed without it, and again of all once a device is lost.
+//   4. A pulled task stands behind those that its device has pulled before. One of higher priority
+//      than all others that wait or are ready passes these: a long chain goes on beside the rest
+//      (docs/decisions/0349-the-most-urgent-passes.md).
+//   5. `priorities_` holds those of the tasks that wait.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory_resource>
+#include <set>
 #include <vector>
 
 #include "schedule/checked_policy.h"
@@ -42,14 +48,21 @@ class Pulls {
   void validate() const;
 
  private:
+  using Waiting = std::map<std::uint64_t, PlannedTask*>;
+
   void place(const DeviceState& device, std::uint64_t id);
+  /// It waits no more.
+  Waiting::iterator take_out(Waiting::iterator entry);
+  bool is_most_urgent(const PlannedTask& planned) const;
   bool is_idle() const;
 
   ScheduleState& state_;
   Placement& placement_;
   CheckedPolicy& policy_;
-  std::map<std::uint64_t, PlannedTask*> tasks_;  ///< By number, those submitted first in front.
-  std::uint32_t pulled_ = 0;                     ///< Counts tasks.
+  Waiting tasks_;  ///< By number, those submitted first in front.
+  std::pmr::unsynchronized_pool_resource nodes_;
+  std::pmr::multiset<std::int64_t> priorities_{&nodes_};
+  std::uint32_t pulled_ = 0;  ///< Counts tasks.
   std::vector<std::uint64_t> chosen_;
 };
 

@@ -230,7 +230,7 @@ class World {
   CommunicatorCore all_;
   std::vector<OtherRank> others_;
   std::uint64_t number_ = 0;
-  std::vector<std::byte> agreement_ = std::vector<std::byte>(16 + sizeof(RankOffer));
+  std::vector<std::byte> agreement_ = std::vector<std::byte>(sizeof(Announcement));
 };
 
 void run(Input input) {

@@ -56,11 +56,53 @@ def test_tiles_are_the_best_of_those_that_are_tried():
     tried = Experiment("tried", "", "", "", "order", lambda quick: [point])
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(EXPERIMENTS, "tried", tried)
-        rows = list(run(("tried",), True, lambda text: None))
+        rows = list(run(("tried",), True, lambda done: None))
     values = [_simulated(tile=tile, policy="steal")["value"] for tile in point.tiles]
     assert rows[0]["policy"] == "steal"
     assert rows[0]["value"] == max(values) > min(values)
     assert rows[0]["tile"] == point.tiles[values.index(max(values))]
+
+
+def test_smaller_tiles_are_tried_until_one_is_slower(monkeypatch):
+    rates = {192: 9, 384: 5, 576: 7, 768: 6}
+    tried = []
+
+    def simulated(words, policy):
+        tried.append(words["tile"])
+        row = {"value": rates[words["tile"]], "n": words["n"]}
+        return row | {"seconds": 1.0, "host_bytes": 0, "tasks": 1}
+
+    point = Point("flat", 8192, {"machine": "bunsen", "n": 8192, "tile": 0}, tuple(rates))
+    monkeypatch.setattr("quadriga.bench.papers.running._simulated", simulated)
+    monkeypatch.setattr("quadriga.bench.papers.experiments.POLICIES", ("default",))
+    monkeypatch.setitem(EXPERIMENTS, "t", Experiment("t", "", "", "", "n", lambda quick: [point]))
+    (row,) = run(("t",), True, lambda done: None)
+    assert tried == [768, 576, 384] and (row["tile"], row["value"]) == (576, 7)
+
+
+def test_what_a_file_keeps_is_not_simulated_again(tmp_path, monkeypatch):
+    file, parts = tmp_path / "runs.jsonl", []
+    words = ("--figure", "lima-8", "--resume", str(file))
+    first = _rows(*words)
+    kept = file.read_text()
+    assert kept.count("\n") == len(first) == 9
+    # What an interrupted run leaves: lines that are missing, and one that is unfinished.
+    file.write_text(kept[: len(kept) // 2])
+    assert _rows(*words) == first
+    assert len(file.read_text()) > len(kept)
+    with monkeypatch.context() as patch:
+        patch.setattr(program, "run", lambda *words: pytest.fail(f"simulated: {words}"))
+        assert list(run(("lima-8",), True, parts.append, file)) == first
+    assert parts == sorted(parts) and parts[-1] == 1
+    # Another program may say something else.
+    (tmp_path / "bin").mkdir()
+    machines = program.package() / "machines"
+    (tmp_path / "machines").symlink_to(machines)
+    (tmp_path / "bin" / program.OURS).write_text("#!/bin/sh\necho another >&2; exit 2\n")
+    (tmp_path / "bin" / program.OURS).chmod(0o755)
+    monkeypatch.setattr(program, "package", lambda: tmp_path)
+    with pytest.raises(ValueError, match="another"):
+        list(run(("lima-8",), True, parts.append, file))
 
 
 def test_tiles_of_a_figure_are_multiples_of_the_fine_ones():

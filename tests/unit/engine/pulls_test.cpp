@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "device/factory.h"
 #include "engine/engine_access.h"
+#include "schedule/pace.h"
 
 namespace quadriga {
 namespace {
@@ -143,6 +144,50 @@ TEST_F(PullsTest, OnceTheQuickDeviceIsLostTheOthersShareWhatWaits) {
   const Ran ran = run(losing, 40);
   EXPECT_GE(ran[1], 10u);
   EXPECT_GE(ran[2], 10u);
+}
+
+/// How many tasks run before one of this priority, which is ready once the host has seen the end of
+/// the first of them. The device has pulled the others by then, as they read one tile.
+std::ptrdiff_t ran_before(const WrappedOptions& options, int priority) {
+  constexpr std::size_t others = 60;
+  std::vector<double> values(others, 0);
+  double common = 0;
+  double seen = 0;
+  std::vector<const void*> order;
+  Codelet runs;
+  runs.name = "runs";
+  runs.access = {Access::read, Access::write};
+  runs.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
+  runs.cpu = [&](const Arguments& call) { order.push_back(call.operands[0].data); };
+  Codelet sees;
+  sees.name = "sees";
+  sees.access = {Access::read, Access::write};
+  sees.cost = [](const Arguments&) { return Cost{"seen", 1, 1}; };
+  sees.host_only = true;
+  sees.cpu = [](const Arguments&) {};
+  Codelet follows = runs;
+  follows.name = "follows";
+  follows.access = {Access::update};
+  follows.cpu = [&](const Arguments&) { order.push_back(nullptr); };
+  Engine engine(EngineAccess::make(options));
+  std::vector<Data> data;
+  for (double& value : values) data.push_back(engine.data(&value, 1, 1, 1, DType::float64));
+  const Data read = engine.data(&common, 1, 1, 1, DType::float64);
+  const Data signal = engine.data(&seen, 1, 1, 1, DType::float64);
+  for (const Data& each : data) engine.submit(runs, {{read, Access::read}, {each, Access::write}});
+  engine.submit(sees, {{data.front(), Access::read}, {signal, Access::write}});
+  engine.submit(follows, {{signal, Access::update}}, {.priority = priority});
+  engine.wait(patience);
+  EXPECT_EQ(order.size(), others + 1);
+  return std::ranges::find(order, nullptr) - order.begin();
+}
+
+TEST_F(PullsTest, TheMostUrgentPassesWhatItsDevicePulledBefore) {
+  WrappedOptions two = options("data-first", {1, 1});
+  two.machine->kernels["seen"][""][1] = 1e-3;
+  // It is pulled once its device has little to issue; each of the two has as much left then.
+  constexpr auto passed = static_cast<std::ptrdiff_t>(pace::pulled_ahead);
+  EXPECT_LT(ran_before(two, 1), ran_before(two, 0) - passed);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/config.h"
+#include "graph/pulled.h"
 #include "linalg/estimate.h"
 
 namespace quadriga::linalg {
@@ -66,6 +67,27 @@ TEST_F(CholeskyChoices, GetBetterFromCallToCallAndKeepTheTile) {
   EXPECT_TRUE(last.untried.empty());
   EXPECT_LT(seconds_by_tile(engine, factorization(order), last.tile, last.places),
             seconds_by_tile(engine, factorization(order), last.tile, group_of(engine).places));
+}
+
+/// With cores that compute, one device may leave them tasks, the diagonal above all.
+TEST_F(CholeskyChoices, LetOneDevicePullBesideCores) {
+  allow(1000);
+  constexpr std::int64_t order = 7680;
+  Problem problem = factorization(order);
+  problem.dtype = DType::float32;
+  problem.in_place = true;
+  const auto owners = [&](const char* cores) {
+    EngineOptions options;
+    options.machine = Machine::parse(
+        fmt::format("machine={}/machines/idgraf.json:1{}", QUADRIGA_SOURCE_DIR, cores));
+    options.virtual_clock = true;
+    options.compute = false;
+    const Engine engine(options);
+    return choose_cholesky(engine, group_of(engine), problem, 960, Trials::allowed, Asked::by_call)
+        .places;
+  };
+  EXPECT_EQ(owners(",cpu=on"), PlaceOwners{pulled_owner});
+  EXPECT_NE(owners(""), PlaceOwners{pulled_owner});
 }
 
 TEST_F(CholeskyChoices, OfAQueryAreThoseOfTheLastCall) {

@@ -177,5 +177,104 @@ TEST(Collectives, SidesThatDisagreeRaiseOnAllRanksAndTheCommunicatorStaysUsable)
   });
 }
 
+// Sums that round, in the order of the ranks.
+double rounded_sum(int ranks) {
+  double sum = 0.1;
+  for (int rank = 1; rank < ranks; ++rank) sum += 0.1 * (rank + 1);
+  return sum;
+}
+
+TEST(Collectives, FewBytesOfTheHostTravelWithTheAgreement) {
+  for (const int ranks : {1, 2, 3, 8, 9})
+    as_ranks(ranks, [ranks](CommunicatorCore& comm) {
+      comm.note_times(true);
+      for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{32}}) {
+        SCOPED_TRACE(count);
+        const auto expect_no_steps = [&] {
+          EXPECT_EQ(comm.times()->steps.empty(), ranks <= 8 || count == 0);
+          EXPECT_EQ(comm.times()->plan.ends_with("with the agreement"), ranks <= 8);
+        };
+        const double own = 0.1 * (comm.rank() + 1), due = rounded_sum(ranks);
+        const Numbers mine(count, own);
+        Numbers in_place = mine, given = mine, got(count);
+        comm.all_reduce(place_of(in_place), place_of(in_place), ReduceOperation::sum, {});
+        expect_no_steps();
+        if (ranks <= 8) EXPECT_EQ(in_place, Numbers(count, due));
+        comm.reduce(place_of(given), place_of(got), ReduceOperation::max, ranks - 1, {});
+        expect_no_steps();
+        EXPECT_EQ(got, Numbers(count, comm.rank() == ranks - 1 ? 0.1 * ranks : 0));
+        comm.broadcast(place_of(given), ranks / 2, {});
+        expect_no_steps();
+        EXPECT_EQ(given, Numbers(count, 0.1 * (ranks / 2 + 1)));
+        Numbers all(count * index(ranks));
+        given = mine;
+        comm.all_gather(place_of(given), place_of(all), {});
+        expect_no_steps();
+        for (std::size_t i = 0; i < all.size(); ++i)
+          EXPECT_EQ(all[i], 0.1 * static_cast<double>(i / count + 1));
+      }
+    });
+}
+
+TEST(Collectives, MoreBytesOrWordsOnTheWayTakeSteps) {
+  as_ranks(3, [](CommunicatorCore& comm) {
+    comm.note_times(true);
+    Numbers many(33, 1), few(2, 1);
+    comm.all_reduce(place_of(many), place_of(many), ReduceOperation::sum, {});
+    EXPECT_FALSE(comm.times()->steps.empty());
+    comm.all_reduce(place_of(few), place_of(few), ReduceOperation::sum, {}, true);
+    EXPECT_FALSE(comm.times()->steps.empty());
+    TreeOptions chain;
+    chain.shapes = {TreeShape::chain};
+    comm.force(chain);
+    comm.broadcast(place_of(few), 0, {});
+    EXPECT_FALSE(comm.times()->steps.empty());
+    EXPECT_EQ(many, Numbers(33, 3));
+    EXPECT_EQ(few, Numbers(2, 3));
+  });
+}
+
+TEST(Collectives, FewBytesInStridesArriveInStrides) {
+  as_ranks(2, [](CommunicatorCore& comm) {
+    Numbers apart{comm.rank() + 1.0, -1, comm.rank() + 10.0, -1}, sum(2);
+    const std::vector<std::int64_t> shape{2}, strides{16};
+    const MessageBuffer every_second{Layout::view(shape, strides, ElementType::float64),
+                                     reinterpret_cast<std::byte*>(apart.data())};
+    comm.all_reduce(every_second, place_of(sum), ReduceOperation::sum, {});
+    EXPECT_EQ(sum, (Numbers{3, 21}));
+    comm.broadcast(every_second, 1, {});
+    EXPECT_EQ(apart, (Numbers{2, -1, 11, -1}));
+    comm.all_reduce(every_second, every_second, ReduceOperation::prod, {});
+    EXPECT_EQ(apart, (Numbers{4, -1, 121, -1}));
+  });
+}
+
+TEST(Collectives, FewBytesThatDifferRaiseOnAllRanks) {
+  for (const int ranks : {2, 5})
+    as_ranks(ranks, [](CommunicatorCore& comm) {
+      const bool odd = comm.rank() == 1;
+      Numbers one(1, 1), two(2, 2), many(40, 3);
+      const auto sum = ReduceOperation::sum, most = ReduceOperation::max;
+      const std::vector<std::function<void()>> calls{
+          [&] { comm.all_reduce(place_of(odd ? one : two), place_of(odd ? one : two), sum, {}); },
+          [&] { comm.all_reduce(place_of(odd ? many : two), place_of(odd ? many : two), sum, {}); },
+          [&] { comm.all_reduce(place_of(one), place_of(one), odd ? most : sum, {}); },
+          [&] { comm.broadcast(place_of(one), odd ? 1 : 0, {}); },
+          [&] { comm.broadcast(place_of(odd ? many : one), 1, {}); },
+          [&] {
+            if (odd) return comm.barrier({});
+            comm.broadcast(place_of(one), 0, {});
+          },
+      };
+      for (const auto& call : calls) {
+        EXPECT_EQ(code_of(call), Errc::invalid_argument);
+        comm.all_reduce(place_of(one), place_of(one), most, {});
+      }
+      EXPECT_EQ(one, Numbers(1, 1));
+      EXPECT_EQ(two, Numbers(2, 2));
+      EXPECT_EQ(many, Numbers(40, 3));
+    });
+}
+
 }  // namespace
 }  // namespace quadriga::message::testing

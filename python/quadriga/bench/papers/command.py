@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -14,6 +17,7 @@ from rich.table import Table
 
 from ...beside import target_of, write_beside
 from ...errors import Error, Unavailable
+from ...linalg.run import shown
 from .. import program
 from .experiments import EXPERIMENTS, POLICIES
 from .page import page
@@ -33,14 +37,41 @@ def _show(rows: list[Row]) -> None:
     Console().print(table)
 
 
+_BETWEEN_LINES = 10.0  # seconds
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[float], object]]:
+    """What is to be called with the part that is done: a bar on a terminal, lines elsewhere."""
+    begin = last = time.monotonic()
+
+    def line(done: float) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done <= 0 or now - last < _BETWEEN_LINES:
+            return
+        last = now
+        left = (now - begin) * (1 - done) / done
+        print(f"papers: {100 * done:.0f} %, at most {left:.0f} s left", file=sys.stderr, flush=True)
+
+    with shown("papers", sys.stderr.isatty() or line) as progress:
+        assert progress is not None
+        yield progress
+
+
 @click.command()
 @click.option("--figure", "figures", multiple=True, type=click.Choice(list(EXPERIMENTS)),
               help="Only this figure or table; may be given several times.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Fewer and smaller runs: some seconds in all.")
 @click.option("--page", "to", type=click.Path(dir_okay=False, path_type=Path),
               help="Write an HTML page of plots beside the papers' numbers.")  # fmt: skip
+@click.option("--resume", type=click.Path(dir_okay=False, path_type=Path),
+              help="Keep runs in this file, and simulate none of it again, unless the program or "
+                   "its machine has changed.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per run, a line each.")
-def papers(figures: tuple[str, ...], quick: bool, to: Path | None, as_json: bool) -> None:
+def papers(
+    figures: tuple[str, ...], quick: bool, to: Path | None, resume: Path | None, as_json: bool
+) -> None:
     """Redo figures of other systems' papers by the virtual clock, by three policies.
 
     Machines are described in machines/papers, which names what is assumed.
@@ -49,8 +80,8 @@ def papers(figures: tuple[str, ...], quick: bool, to: Path | None, as_json: bool
     try:
         if to is not None:
             target_of(to)
-        with Console(stderr=True).status("papers...") as status:
-            for row in run(figures, quick, status.update):
+        with _progress() as progress:
+            for row in run(figures, quick, progress, resume):
                 rows.append(row)
                 if as_json:
                     print(json.dumps(row), flush=True)
