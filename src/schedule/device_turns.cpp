@@ -156,7 +156,8 @@ bool DeviceTurns::leave_host(PlannedTask& planned) {
     return device.space != host_space &&
            parts_.placement.feasibility().can_run(device, *planned.task);
   });
-  if (found == state_.devices.end() || planned.task->device != no_device) return false;
+  if (found == state_.devices.end() || planned.task->device != no_device || planned.task->side())
+    return false;
   state_.devices[planned.device].head = nullptr;
   parts_.placement.move(planned, found->id);
   planned.left_host = true;

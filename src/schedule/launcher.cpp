@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "graph/device_side.h"
 #include "graph/task_life.h"
 #include "schedule/pace.h"
 #include "schedule/variants.h"
@@ -112,8 +113,9 @@ void Launcher::issue_reserved(DeviceState& device, PlannedTask& planned) {
   note_before(planned);
   state_.plan.issue(planned);
   note_content(planned);
-  // Nothing waits for events of the CPU, nor for a task whose children have not ended.
-  if (device.space != host_space && !task.codelet->submits) state_.listener.issued(planned);
+  // Nothing waits for events of the CPU, nor for a task that ends later than its kernel.
+  const bool ends_later = task.codelet->submits || (task.side() && task.side()->goes_on());
+  if (device.space != host_space && !ends_later) state_.listener.issued(planned);
 }
 
 bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
@@ -236,7 +238,7 @@ void Launcher::note_content(PlannedTask& planned) {
   for (std::size_t i = 0; i < needs_.size(); ++i) {
     Datum& datum = *planned.accesses[i].datum;
     state_.memory->used(datum.tile, space, needs_[i].access, planned.done);
-    if (writes(needs_[i].access) && is_detached(*planned.task->codelet))
+    if (writes(needs_[i].access) && space == host_space && is_detached(*planned.task->codelet))
       state_.plan.uses().at(datum.tile).is_open = true;
     if (needs_[i].access == Access::write) overwritten(datum);
     if (datum.partial) datum.filled = writes(needs_[i].access);  // who reads it combines it

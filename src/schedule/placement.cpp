@@ -18,6 +18,7 @@ void Placement::submitted(PlannedTask& planned) {
 
 /// Where it runs is known before it is ready.
 bool Placement::is_bound(const Task& task) const {
+  if (task.side()) return false;
   const bool has_owner =
       (task.owner != no_device && task.owner != pulled_owner) || task.device != no_device;
   if (has_owner && policy_.traits().plans_ahead) return true;
@@ -36,7 +37,7 @@ DeviceId Placement::given_device(const Task& task) const {
 }
 
 bool Placement::has_choice(const PlannedTask& planned) const {
-  return given_device(*planned.task) == no_device &&
+  return !planned.task->side() && given_device(*planned.task) == no_device &&
          std::ranges::any_of(state_.devices, [&](const DeviceState& device) {
            return feasibility_.can_run(device, *planned.task);
          });
@@ -76,8 +77,32 @@ std::size_t Placement::ask(const PlannedTask& planned) {
       {candidates_, planned.task->owner, planned.activator, view_of(*planned.task, operands_)});
 }
 
+/// Of the devices with memory of their own, those that could run it; the host in any case.
+void Placement::let_choose(PlannedTask& planned, DeviceSide& side) {
+  const Task& task = *planned.task;
+  const TileId tile = task.operands[0].datum->tile;
+  const Memory& memory = *state_.memory;
+  places_.clear();
+  for (const DeviceState& device : state_.devices) {
+    if (device.space == host_space || !feasibility_.can_run(device, task)) continue;
+    const bool is_there = memory.directory().valid(tile, device.space);
+    places_.push_back({device.id,
+                       is_there ? memory.replicas().address(tile, device.space) : nullptr,
+                       (state_.plan.uses().users(tile) >> device.id & 1) != 0});
+  }
+  const std::optional<DeviceId> chosen = side.choose({planned.task, task.id}, places_);
+  state_.detached += static_cast<int>(!chosen) - static_cast<int>(planned.deferred);
+  planned.deferred = !chosen;
+  if (!chosen) return;
+  for (const DeviceState& device : state_.devices)
+    if ((*chosen == no_device ? device.space == host_space : device.id == *chosen) &&
+        feasibility_.can_run(device, task))
+      return take(planned, device.id);
+}
+
 void Placement::choose(PlannedTask& planned) {
   const Task& task = *planned.task;
+  if (DeviceSide* const side = task.side()) return let_choose(planned, *side);
   DeviceId chosen = given_device(task);
   if (chosen == no_device) {
     candidates_.clear();
@@ -171,7 +196,8 @@ bool Placement::steal(DeviceState& thief) {
 
 bool Placement::may_take(const PlannedTask& planned, const DeviceState& victim,
                          const DeviceState& thief) const {
-  if (&planned == victim.head || planned.task->device != no_device) return false;
+  if (&planned == victim.head || planned.task->device != no_device || planned.task->side())
+    return false;
   if (planned.left_host && thief.space == host_space) return false;
   if (victim.space == host_space && !planned.learns && !policy_.traits().steals_from_host)
     return false;

@@ -98,6 +98,8 @@ struct PlannedTask {
   std::exception_ptr source_error;  ///< Of an issued task: a copy that it relies on failed.
   bool detached = false;            ///< Its body has ended, its promise isn't kept.
   bool kept = false;                ///< Its promise was kept.
+  bool deferred = false;            ///< It said that it can't run yet (DeviceSide::choose).
+  bool unpinned = false;            ///< It goes on without its operands.
   std::exception_ptr promised;      ///< Of a promise that was kept: the failure.
   bool poisoned = false;            ///< A task that wrote an operand before it failed.
   bool spared = false;   ///< There was nothing to do: ends well without having been issued.

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "graph/device_side.h"
+
 namespace quadriga {
 
 bool is_device_lost(const std::exception_ptr& error) {
@@ -179,7 +181,7 @@ bool Recovery::is_result_lost(const PlannedTask& planned) {
 bool Recovery::run_again(PlannedTask& planned) {
   Task& task = *planned.task;
   if (state_.cancelled || planned.poisoned || task.codelet->submits ||
-      !has_what_it_began_with(planned))
+      !has_what_it_began_with(planned) || (task.side() && !task.side()->moves_to_host()))
     return false;
   for (const OperandSlot& slot : task.slots())
     if (slot.access != Access::write && !state_.memory->directory().written(slot.datum->tile)) {
@@ -190,6 +192,7 @@ bool Recovery::run_again(PlannedTask& planned) {
   planned.again = true;
   planned.source_error = nullptr;
   for (DeviceState& device : state_.devices) {
+    if (task.side() && device.space != host_space) continue;
     if (!feasibility_.can_run(device, task) || !launcher_.issue_again(device, planned)) continue;
     for (const OperandSlot& slot : task.slots())
       if (writes(slot.access)) state_.plan.uses().at(slot.datum->tile).rewritten = true;

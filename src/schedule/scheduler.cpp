@@ -100,6 +100,7 @@ void Scheduler::activate(PlannedTask& planned) {
     return;
   }
   if (planned.device == no_device) placement_.choose(planned);
+  if (planned.deferred) return;
   if (planned.device == no_device) return endings_.end(planned, recovery_.none_left());
   DeviceState& device = state_.devices[planned.device];
   if (!may_issue(device, planned)) return;
