@@ -209,7 +209,11 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
     std::unique_lock lock(mutex_);
     do {
       lock.unlock();
-      state_->engine().cancel();
+      try {
+        state_->engine().cancel();
+      } catch (const std::exception&) {
+        // An engine that broke tells whoever calls it next; the work ends by that, too.
+      }
       lock.lock();
     } while (!changed_.wait_for(lock, 10ms, [this] { return done_; }));
     state_->come_back();
