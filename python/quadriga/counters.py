@@ -90,6 +90,8 @@ class MessageCounters:
     ----------
     sent, received : int
     bytes_sent, bytes_received : int
+    bytes_direct : int
+        Of both together: from or to memory of a device, not by way of the host.
     collectives : int
     """
 
@@ -97,6 +99,7 @@ class MessageCounters:
     received: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
+    bytes_direct: int = 0
     collectives: int = 0
 
 

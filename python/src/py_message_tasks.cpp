@@ -85,6 +85,7 @@ nb::typed<nb::dict, nb::str, nb::any> messages_as_dict(const MessageCounters& co
   dict["received"] = counters.received;
   dict["bytes_sent"] = counters.bytes_sent;
   dict["bytes_received"] = counters.bytes_received;
+  dict["bytes_direct"] = counters.bytes_direct;
   dict["collectives"] = counters.collectives;
   return dict;
 }

@@ -153,9 +153,14 @@ void Courier::end(MessageTaskPtr task) {
   }
   told_(*task, error != nullptr);
   const Promise promise = std::move(task->promise);
+  const auto reopen = std::exchange(task->reopen, nullptr);
+  if (reopen) task->fault = error;
+  std::atomic<bool>& has_come = task->has_come;
   // Whoever holds a communicator last ends it, which this thread may not.
   task.reset();
-  if (error)
+  if (reopen)
+    reopen(has_come);
+  else if (error)
     promise.set_exception(std::move(error));
   else
     promise.set_value();

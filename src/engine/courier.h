@@ -10,8 +10,8 @@
 //      move on without anybody's call; else it sleeps. Every 50 ms it looks at deadlines.
 //   4. What might start messages or tell other ranks, where others wait for the caller, is left to
 //      the thread by later().
-//   5. A task's promise is kept as the last step of its end, and nothing of the courier's is used
-//      afterwards: the engine may go then.
+//   5. A task's promise is kept, or the task of a receive into a room opened, as the last step of
+//      its end, and nothing of the courier's is used afterwards: the engine may go then.
 #pragma once
 
 #include <condition_variable>

@@ -37,7 +37,8 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
       waiters_([this] { return now(); }),
       // Under the virtual clock protection catches who reads a freed block.
       news_(machine, *spaces_, {failures, record_, releases_, waiters_},
-            options.compute ? nullptr : keep_promise(), poisons_freed_blocks && !virtual_),
+            options.compute ? nullptr : keep_promise(), poisons_freed_blocks && !virtual_,
+            [this](Task& task) { go_on(*this, task); }),
       devices_(*backend_, machine, *spaces_, news_, waiters_),
       bodies_(*this, graph, machine, !virtual_, options.blocking_threads) {
   spaces_->for_each_stream(

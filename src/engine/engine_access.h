@@ -5,6 +5,7 @@
 
 #include <quadriga/engine.h>
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@ namespace quadriga {
 
 class Graph;
 
+class DeviceSide;
 class MessageTasks;
 struct MessageCounters;
 struct MessageEvent;
@@ -98,11 +100,15 @@ class EngineAccess {
   /// Whether this thread's next submission finds room in the window, so that it doesn't wait.
   static bool has_room(Engine& engine);
   /// As Engine::submit(); the task belongs to a group, which the calling thread keeps until wait()
-  /// or cancel() has returned. `held` is let go once the task has ended, whether or not it ran, or
+  /// or cancel() has returned. `side`: of a codelet that detaches there and on the host; it belongs
+  /// to `held`. That is let go once the task has ended, whether or not it ran, or
   /// was refused: by a thread of the engine's, so that its destructor neither waits nor submits.
   static Future submit(Engine& engine, const Codelet& codelet, std::span<const Operand> operands,
                        std::span<const std::byte> params, const SubmitOptions& options,
-                       TaskGroup* group, std::shared_ptr<void> held = {});
+                       TaskGroup* group, std::shared_ptr<void> held = {},
+                       DeviceSide* side = nullptr);
+  /// Sets `open`, for which a deferred task waits (DeviceSide::choose): it is asked again.
+  static void reopen(Engine& engine, const TaskRef& task, std::atomic<bool>& open);
   /// Whether this thread may wait until tasks of the engine end that are none of its own task's.
   /// False in bodies whose thread these may need (occupied.h). A body that blocks doesn't count in
   /// EngineOptions::blocking_threads from now on.

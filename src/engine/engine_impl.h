@@ -52,7 +52,8 @@ struct Engine::Impl {
   // submission lock.
   Task& prepare(const Codelet& codelet, std::span<const Operand> operands,
                 std::span<const std::byte> params, const SubmitOptions& given,
-                const std::shared_ptr<Gang>* gang = nullptr, bool is_another = false);
+                const std::shared_ptr<Gang>* gang = nullptr, bool is_another = false,
+                DeviceSide* side = nullptr);
   void drop(Task& prepared);
   void enter(Task& prepared, TaskGroup* group);
   /// How many it follows, for Graph::unguard().
@@ -61,7 +62,7 @@ struct Engine::Impl {
   Future start(Task& prepared, TaskGroup* group);
   void fill(Task& task, const Codelet& codelet, std::span<const Operand> operands,
             std::span<const std::byte> params, const SubmitOptions& options);
-  static void check_detached(const Codelet& codelet);
+  static void check_detached(const Codelet& codelet, bool has_side);
   void check_after(const Task* parent, std::span<const Future> after) const;
   void check_operands(const Codelet& codelet, std::span<const Operand> operands) const;
   void check_aliases(const Codelet& codelet, std::span<const Operand> operands) const;

@@ -109,12 +109,12 @@ void Engine::Impl::check_aliases(const Codelet& codelet, std::span<const Operand
     }
 }
 
-void Engine::Impl::check_detached(const Codelet& codelet) {
+void Engine::Impl::check_detached(const Codelet& codelet, bool has_side) {
   const auto refuse = [&](std::string_view what) {
     fail(Errc::invalid_argument, fmt::format("codelet '{}' {}; {}", codelet.name,
                                              codelet.detaches ? "detaches" : "blocks", what));
   };
-  if (!codelet.host_only || codelet.cuda || !codelet.others.empty())
+  if (!has_side && (!codelet.host_only || codelet.cuda || !codelet.others.empty()))
     refuse("it runs on the host: set `host_only`, and only the cpu variant");
   if (std::ranges::any_of(codelet.access, [](Access a) { return a >= Access::commute; }))
     refuse("its operands are read, written or updated, not of mode commute or reduce");
@@ -209,7 +209,7 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
 // Checks what is submitted, and fills a slot with it.
 Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> operands,
                             std::span<const std::byte> params, const SubmitOptions& given,
-                            const std::shared_ptr<Gang>* gang, bool is_another) {
+                            const std::shared_ptr<Gang>* gang, bool is_another, DeviceSide* side) {
   fetch_ahead(operands);
   check_operands(codelet, operands);
   if (given.sequence && EngineAccess::datum(given.sequence)->engine != this)
@@ -217,7 +217,7 @@ Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> ope
          fmt::format("the sequence of a task of codelet '{}' is not this engine's, or was removed",
                      codelet.name));
   if (is_detached(codelet)) [[unlikely]]
-    check_detached(codelet);
+    check_detached(codelet, side != nullptr);
   if (codelet.init || codelet.combine) [[unlikely]]
     Reductions::check(codelet);
   const Task* const parent = current_task(graph);
@@ -234,6 +234,10 @@ Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> ope
   if (gang) {
     task.has_extra = true;
     task.extra.gang = *gang;
+  }
+  if (side) {
+    task.has_extra = true;
+    task.extra.side = side;
   }
   try {
     executor->check(task);
@@ -265,14 +269,23 @@ Future Engine::Impl::start(Task& task, TaskGroup* group) {
 Future EngineAccess::submit(Engine& engine, const Codelet& codelet,
                             std::span<const Operand> operands, std::span<const std::byte> params,
                             const SubmitOptions& options, TaskGroup* group,
-                            std::shared_ptr<void> held) {
+                            std::shared_ptr<void> held, DeviceSide* side) {
   Engine::Impl& impl = engine.checked();
-  Task& task = impl.prepare(codelet, operands, params, options);
+  Task& task = impl.prepare(codelet, operands, params, options, nullptr, false, side);
   if (held) {
     task.has_extra = true;
     task.extra.held = std::move(held);
   }
   return impl.start(task, group);
+}
+
+// The task, and then the engine, may end as soon as it is open.
+void EngineAccess::reopen(Engine& engine, const TaskRef& task, std::atomic<bool>& open) {
+  Executor& executor = *engine.impl_->executor;
+  executor.keepers.fetch_add(1, std::memory_order_relaxed);
+  open.store(true, std::memory_order_release);
+  executor.ready(*task.task, task.id);
+  executor.keepers.fetch_sub(1, std::memory_order_release);
 }
 
 }  // namespace quadriga

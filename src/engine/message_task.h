@@ -9,10 +9,12 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/message_rooms.h"
 #include "message/communicator.h"
 
 namespace quadriga {
@@ -57,6 +59,7 @@ struct MessageTask : std::enable_shared_from_this<MessageTask> {
   std::shared_ptr<MessageLane> lane;
   Courier* courier = nullptr;
   std::vector<MessageShape> shapes;
+  View tile;                 ///< Of a send or receive: its operand, side by side, nowhere.
   int from = -1;             ///< The operand that is sent; -1: none.
   int into = -1;             ///< The one that receives; -1: none.
   std::uint64_t number = 0;  ///< In the lane's order.
@@ -66,6 +69,14 @@ struct MessageTask : std::enable_shared_from_this<MessageTask> {
   std::vector<message::MessageBuffer> places;
   Promise promise;
   std::atomic<bool> ran{false};
+
+  // Written by the driver before it starts or its body runs.
+  std::shared_ptr<MessageRoom> room;  ///< Where it lies on a device meanwhile; null: by the host.
+  /// Of a receive into a room: opens its task once the message has come, or failed.
+  std::function<void(std::atomic<bool>& has_come)> reopen;
+
+  std::atomic<bool> has_come{false};  ///< `fault` is written.
+  std::exception_ptr fault;           ///< Why a receive into a room can't go on.
 
   // Guarded by the courier's lock, or by who started it until then.
   State state = State::submitted;
@@ -95,6 +106,7 @@ struct MessageCounters {
   std::uint64_t received = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_direct = 0;  ///< Of both: from or to memory of devices, not by the host.
   std::uint64_t collectives = 0;
 };
 

@@ -7,8 +7,10 @@
 
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
+#include "base/config.h"
 #include "engine/engine_access.h"
 #include "engine/recorder.h"
 #include "message/matching.h"
@@ -49,16 +51,23 @@ std::string name_of(const MessageCall& call) {
 }
 
 /// Codelets outlive all tasks and traces: there are few, made once for the process.
-const Codelet& codelet_of(const MessageTask& task, std::vector<Access> access, const Kernel& body) {
+/// `anywhere`: also on devices, see device_side.h.
+const Codelet& codelet_of(const MessageTask& task, std::vector<Access> access, bool anywhere,
+                          const Kernel& body) {
   static std::mutex mutex;
-  static auto& known = *new std::map<std::pair<std::string, std::vector<Access>>, Codelet>;
+  using Key = std::tuple<std::string, std::vector<Access>, bool>;
+  static auto& known = *new std::map<Key, Codelet>;
   const std::lock_guard lock(mutex);
-  auto [found, is_new] = known.try_emplace({task.name, access});
+  auto [found, is_new] = known.try_emplace({task.name, access, anywhere});
   if (is_new) {
     found->second.name = task.name;
     found->second.access = std::move(access);
     found->second.cpu = body;
-    found->second.host_only = true;
+    found->second.host_only = !anywhere;
+    if (anywhere) {
+      found->second.cuda = body;
+      found->second.cost = [](const Arguments&) { return Cost{no_work, 0, 0}; };
+    }
     (task.is_collective() ? found->second.blocks : found->second.detaches) = true;
   }
   return found->second;
@@ -104,10 +113,11 @@ message::MessageBuffer MessageShape::at(const View& view) const {
 }
 
 /// Held by the engine's task: its end.
-class MessageTasks::Left {
+class MessageTasks::Left final : public DeviceSide {
  public:
-  explicit Left(MessageTaskPtr task) : task_(std::move(task)) {}
-  ~Left() {
+  Left(Engine& engine, std::shared_ptr<MessageRooms> rooms, MessageTaskPtr task)
+      : engine_(engine), rooms_(std::move(rooms)), task_(std::move(task)) {}
+  ~Left() override {
     try {
       leave();
     } catch (const std::exception&) {
@@ -122,18 +132,87 @@ class MessageTasks::Left {
     });
   }
 
+  std::optional<DeviceId> choose(const TaskRef& ref,
+                                 std::span<const OperandPlace> places) noexcept override {
+    if (task_->has_come) return come(places);
+    if (!task_->sends() && task_->room) return std::nullopt;
+    task_->room = nullptr;
+    const OperandPlace* const place = message_place(places, !task_->sends());
+    if (place) task_->room = rooms_->take(*place, size_of_tile());
+    if (!task_->room) return no_device;
+    task_->id = ref.id;
+    return task_->sends() || !receive(ref) ? std::optional(task_->room->device) : std::nullopt;
+  }
+  bool moves_to_host() noexcept override {
+    if (task_->sends()) task_->room = nullptr;
+    return task_->sends();
+  }
+  bool goes_on() const noexcept override { return task_->sends(); }
+  void go_on(const Promise& promise) noexcept override {
+    try {
+      task_->ran = true;
+      task_->promise = promise;
+      start();
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+  }
+
  private:
+  std::size_t size_of_tile() const noexcept {
+    return static_cast<std::size_t>(task_->tile.rows * task_->tile.cols) *
+           size_of(task_->tile.dtype);
+  }
+  void start() {
+    View view = task_->tile;
+    view.data = task_->room->memory;
+    message::MessageBuffer place = task_->shapes.front().at(view);
+    place.port = task_->room->port;
+    place.device = task_->room->port_device;
+    task_->places = {std::move(place)};
+    task_->courier->hold(task_);
+    task_->lane->ready(task_);
+  }
+  /// False if it mustn't start, which its body tells.
+  bool receive(const TaskRef& ref) noexcept {
+    try {
+      task_->reopen = [&engine = engine_, ref](std::atomic<bool>& has_come) {
+        EngineAccess::reopen(engine, ref, has_come);
+      };
+      start();
+    } catch (...) {
+      task_->fault = std::current_exception();
+      return false;
+    }
+    return true;
+  }
+  /// The message lies in its room.
+  DeviceId come(std::span<const OperandPlace> places) noexcept {
+    const DeviceId device = task_->room->device;
+    if (task_->fault) return no_device;
+    if (std::ranges::any_of(places, [&](const auto& each) { return each.device == device; }))
+      return device;
+    task_->fault = std::make_exception_ptr(
+        Error(Errc::device_lost, task_->name + ": the device that its message came to is lost"));
+    return no_device;
+  }
   void leave() {
+    const std::shared_ptr<MessageRoom> room = std::move(task_->room);
     if (task_->is_collective()) {
       if (!task_->ran && task_->met.exchange(true)) give_up(*task_);
     } else if (task_->lane->leave(*task_)) {
       task_->courier->later([lane = task_->lane] { lane->start(); });
     }
   }
+  Engine& engine_;
+  const std::shared_ptr<MessageRooms> rooms_;
   const MessageTaskPtr task_;
 };
 
-MessageTasks::MessageTasks(Engine& engine) : engine_(engine) {}
+MessageTasks::MessageTasks(Engine& engine)
+    : engine_(engine),
+      rooms_(std::make_shared<MessageRooms>(EngineAccess::truth(engine))),
+      is_logged_(!Config::global().text("schedule_log").empty()) {}
 MessageTasks::~MessageTasks() = default;
 
 MessageTaskPtr MessageTasks::make(std::shared_ptr<MessageLane> lane, const MessageCall& call,
@@ -158,7 +237,12 @@ Future MessageTasks::submit(const MessageTaskPtr& task, std::span<const Data> da
   require(data.size() == access.size(), "a message has an operand for each of its shapes");
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < data.size(); ++i) operands.push_back({data[i], access[i]});
-  const Codelet& codelet = codelet_of(*task, access, [](const Arguments& arguments) {
+  const bool anywhere = !task->is_collective() && rooms_->any() && !is_logged_;
+  if (anywhere) {
+    const Datum& datum = *EngineAccess::datum(data.front());
+    task->tile = {nullptr, datum.rows, datum.cols, datum.rows, datum.dtype};
+  }
+  const Codelet& codelet = codelet_of(*task, access, anywhere, [](const Arguments& arguments) {
     const auto params = arguments.param<Params>();
     const MessageTaskPtr self = params.task->shared_from_this();
     if (self->is_collective())
@@ -170,20 +254,36 @@ Future MessageTasks::submit(const MessageTaskPtr& task, std::span<const Data> da
     options.sequence = task->lane->sequence_for(alive_, [this] { return engine_.sequence(); });
   task->lane->enter(*task);
   const Params params{this, task.get()};
+  const auto left = std::make_shared<Left>(engine_, rooms_, task);
   const Future future =
       EngineAccess::submit(engine_, codelet, operands, std::as_bytes(std::span(&params, 1)),
-                           options, nullptr, std::make_shared<Left>(task));
+                           options, nullptr, left, anywhere ? left.get() : nullptr);
   if (task->is_collective() && task->met.exchange(true)) Left::give_up(*task);
   return future;
 }
 
 void MessageTasks::begin(const MessageTaskPtr& task, const Arguments& arguments) {
+  if (task->fault) std::rethrow_exception(task->fault);
+  if (!arguments.promise) return copy(*task, arguments);
   task->ran = true;
   task->id = EngineAccess::current(engine_);
   task->places.push_back(task->shapes.front().at(arguments.operands.front()));
   task->promise = *arguments.promise;
   task->courier->hold(task);
   task->lane->ready(task);
+}
+
+/// On a device: from the tile to the room, or back. The columns lie side by side there.
+void MessageTasks::copy(const MessageTask& task, const Arguments& arguments) {
+  const View& view = arguments.operands.front();
+  const message::PackPart part{
+      message::Layout::vector(view.cols, view.rows, view.ld, element_of(view.dtype)), view.data,
+      task.room->memory};
+  message::PortPacking& packing = task.room->port->packing();
+  if (task.sends())
+    packing.pack_on(arguments.stream, part);
+  else
+    packing.unpack_on(arguments.stream, part);
 }
 
 void MessageTasks::collect(const MessageTaskPtr& task, const Arguments& arguments) {
@@ -269,6 +369,7 @@ void MessageTasks::note(const MessageTask& task, bool failed) {
     ++counters_.received;
     counters_.bytes_received += task.status.bytes;
   }
+  if (task.room) counters_.bytes_direct += task.status.bytes;
 }
 
 void MessageTasks::cancel(bool on) {

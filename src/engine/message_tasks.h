@@ -7,7 +7,10 @@
 //      courier's one, which serves all.
 //   2. A collective is a task that blocks, in a sequence of its communicator: one at a time, in the
 //      order of submission.
-//   3. What ends without having run leaves its lane's order; a collective then tells other ranks.
+//   3. Where data lie on a device, a message leaves from a room there (message_rooms.h), which the
+//      task's variant fills, and comes into one, which its variant empties. A receive's task is
+//      deferred until the message has come: neither keeps an operand on a device meanwhile.
+//   4. What ends without having run leaves its lane's order; a collective then tells other ranks.
 #pragma once
 
 #include <functional>
@@ -19,6 +22,7 @@
 
 #include "engine/courier.h"
 #include "engine/message_lane.h"
+#include "engine/message_rooms.h"
 #include "engine/message_task.h"
 
 namespace quadriga {
@@ -53,9 +57,12 @@ class MessageTasks {
   void note(const MessageTask& task, bool failed);
   void begin(const MessageTaskPtr& task, const Arguments& arguments);
   void collect(const MessageTaskPtr& task, const Arguments& arguments);
+  static void copy(const MessageTask& task, const Arguments& arguments);
   static void call(MessageTask& task, const message::Patience& patience);
 
   Engine& engine_;
+  const std::shared_ptr<MessageRooms> rooms_;
+  const bool is_logged_;  ///< Replays know nothing of messages: these go by way of the host.
   const std::shared_ptr<void> alive_ = std::make_shared<int>(0);
   mutable std::mutex mutex_;  ///< Guards the members below.
   MessageCounters counters_;

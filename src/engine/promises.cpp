@@ -11,6 +11,7 @@
 
 #include "engine/bodies.h"
 #include "engine/executor.h"
+#include "graph/device_side.h"
 
 namespace quadriga {
 
@@ -170,6 +171,10 @@ void run_detached(Executor& executor, BlockingThreads* threads, Graph& graph, Ta
   } catch (...) {
     promise.set_exception(std::current_exception());
   }
+}
+
+void go_on(Executor& executor, Task& task) {
+  task.side()->go_on(PromiseAccess::make(executor, task));
 }
 
 }  // namespace quadriga

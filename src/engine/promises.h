@@ -64,4 +64,7 @@ class BlockingThreads {
 void run_detached(Executor& executor, BlockingThreads* threads, Graph& graph, Task& task,
                   const Arguments& arguments);
 
+/// Lets a task that ran on a device go on (DeviceSide).
+void go_on(Executor& executor, Task& task);
+
 }  // namespace quadriga

@@ -35,13 +35,15 @@ class ScheduleNews final : public ScheduleListener {
   using Promise = std::function<void(Task&)>;
 
   /// `promise`: where bodies aren't run, keeps the promise of a detached task; null: they are run.
+  /// `go_on`: lets a task that ran on a device go on (device_side.h).
   /// `poisons`: blocks of emulated devices are overwritten once they are given back.
   ScheduleNews(const Machine& machine, const DeviceSpaces& spaces, const Readers& readers,
-               Promise promise, bool poisons)
+               Promise promise, bool poisons, Promise go_on = {})
       : machine_(machine),
         spaces_(spaces),
         readers_(readers),
         promise_(std::move(promise)),
+        go_on_(std::move(go_on)),
         poisons_(poisons) {}
 
   /// Any thread.
@@ -49,6 +51,7 @@ class ScheduleNews final : public ScheduleListener {
 
   void issued(PlannedTask& planned) override { readers_.releases.issued(planned); }
   void ended(const EndedTask& ended) override { readers_.releases.ended(ended); }
+  void detached(PlannedTask& planned) override { go_on_(*planned.task); }
   void failed(Task& task, std::exception_ptr error, DeviceId device) override;
   void content_lost(Datum& datum, std::exception_ptr error) override;
   void device_lost(DeviceId device) override { lost_.fetch_or(std::uint64_t{1} << device); }
@@ -65,6 +68,7 @@ class ScheduleNews final : public ScheduleListener {
   const DeviceSpaces& spaces_;
   const Readers readers_;
   const Promise promise_;
+  const Promise go_on_;
   const bool poisons_;
   std::atomic<std::uint64_t> lost_{0};  ///< Devices, a bit each; there are as many as spaces.
 };

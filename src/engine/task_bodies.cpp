@@ -54,9 +54,11 @@ void TaskBodies::run(const PlannedTask& planned, const Arguments& arguments) {
 }
 
 void TaskBodies::run_variant(const PlannedTask& planned, const Arguments& arguments) {
-  const DeviceKind kind = machine_.devices[planned.device].kind;
+  const Device& device = machine_.devices[planned.device];
+  const DeviceKind kind = device.kind;
   const Codelet& codelet = *planned.task->codelet;
-  if (is_detached(codelet))
+  const bool is_kernel = device.space != host_space && planned.task->side();
+  if (is_detached(codelet) && !is_kernel)
     return run_detached(executor_, waits_ ? &threads_ : nullptr, graph_, *planned.task, arguments);
   const RunningTask running(graph_, planned.task);
   // Partial results that this task is the first to fill are set to the neutral element.

@@ -143,6 +143,7 @@ struct OperandSlot {
   bool behind_host = false;      ///< The host had access for writing when the task was submitted.
 };
 
+class DeviceSide;
 struct PlannedTask;
 struct Domain;
 
@@ -163,6 +164,7 @@ struct TaskExtra {
   std::shared_ptr<Gang> gang;                   ///< It starts together with others.
   /// Let go once the task has ended, run or not, by the thread of that end, which others wait for.
   std::shared_ptr<void> held;
+  DeviceSide* side = nullptr;  ///< Belongs to `held`; null: it runs as its codelet says.
 };
 
 /// Two lines a unit, which processors fetch together: a successor's count and its edges.
@@ -211,6 +213,7 @@ struct alignas(128) Task {
   }
   /// For who submits it, and for whom that happens before its body runs.
   Gang* gang() const noexcept { return has_extra ? extra.gang.get() : nullptr; }
+  DeviceSide* side() const noexcept { return has_extra ? extra.side : nullptr; }
   Datum* sequence() const noexcept { return has_extra ? extra.sequence : nullptr; }
   bool cancelled() const noexcept {
     return group && group->cancelled.load(std::memory_order_acquire);

@@ -20,6 +20,9 @@ class PortPacking {
   /// As DevicePacker's; memory must live until the ticket has ended.
   PortTicket pack(DeviceId device, PortLane lane, const PackPart& part);
   PortTicket unpack(DeviceId device, PortLane lane, const PackPart& part);
+  /// The same on a stream that isn't the port's; where streams are threads, at once.
+  void pack_on(void* stream, const PackPart& part) { packer().pack(part, {stream, 0}); }
+  void unpack_on(void* stream, const PackPart& part) { packer().unpack(part, {stream, 0}); }
   PortTicket move(DeviceId device, PortLane lane, const MovePart& part);
   PortTicket unpack_reduce(DeviceId device, PortLane lane, const PackPart& part,
                            ReduceOperation operation);

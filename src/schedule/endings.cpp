@@ -4,15 +4,24 @@
 
 #include <utility>
 
+#include "graph/device_side.h"
 #include "graph/task_life.h"
 
 namespace quadriga {
 
 void Endings::body_ended(PlannedTask& planned, const std::exception_ptr& error) {
   if (!error && is_detached(*planned.task->codelet) && !planned.kept) {
-    planned.detached = true;
-    ++state_.detached;
-    return;
+    const bool on_device = state_.devices[planned.device].space != host_space;
+    DeviceSide* const side = on_device ? planned.task->side() : nullptr;
+    // What it read may be what a task that failed left.
+    if (!side || (side->goes_on() && !planned.poisoned)) {
+      planned.detached = true;
+      ++state_.detached;
+      if (!side) return;
+      unpin(planned);
+      planned.unpinned = true;
+      return state_.listener.detached(planned);
+    }
   }
   end(planned, error ? error : planned.promised);
 }
@@ -35,9 +44,7 @@ void Endings::end(PlannedTask& planned, std::exception_ptr error) {
   if (ended.device != no_device) {
     DeviceState& device = state_.devices[ended.device];
     if (device.head == &planned) device.head = nullptr;
-    if (planned.issued)
-      for (const PlannedAccess& access : planned.accesses)
-        state_.memory->residency().unpin(access.datum->tile, device.space);
+    if (planned.issued && !planned.unpinned) unpin(planned);
   }
   empty_partials(planned);
   if (planned.counted) planned.like->taken(*planned.counted);
@@ -46,12 +53,17 @@ void Endings::end(PlannedTask& planned, std::exception_ptr error) {
   state_.plan.end(planned);
   for (const OperandSlot& slot : task.slots()) {
     if (!writes(slot.access)) continue;
-    if (std::exchange(state_.plan.uses(slot.datum->tile).is_open, false))
-      state_.plan.overwritten(slot.datum->tile);  // it may be fetched now
+    if (std::exchange(state_.plan.uses().at(slot.datum->tile).is_open, false))
+      state_.plan.uses().overwritten(slot.datum->tile);  // it may be fetched now
     send_final_home(slot.datum->tile);
   }
   keepers_.groups.left(task.group);
   state_.listener.ended(ended);
+}
+
+void Endings::unpin(const PlannedTask& planned) {
+  for (const PlannedAccess& access : planned.accesses)
+    state_.memory->residency().unpin(access.datum->tile, state_.devices[planned.device].space);
 }
 
 void Endings::end_content(PlannedTask& planned, const std::exception_ptr& error) {
@@ -76,10 +88,10 @@ void Endings::empty_partials(PlannedTask& planned) {
 
 void Endings::send_final_home(TileId tile) {
   if (!uses_.is_final(tile)) return;
-  const Datum& datum = *state_.plan.known_uses(tile)->datum;
+  const Datum& datum = *state_.plan.uses().known(tile)->datum;
   if (datum.poisoned.load() || !datum.home || state_.memory->directory().owner(tile) == no_space)
     return;
-  state_.memory->residency().write_final(tile);
+  state_.memory->final_writes().write(tile);
 }
 
 }  // namespace quadriga

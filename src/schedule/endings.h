@@ -44,6 +44,7 @@ class Endings {
   void send_final_home(TileId tile);
 
  private:
+  void unpin(const PlannedTask& planned);
   void end_content(PlannedTask& planned, const std::exception_ptr& error);
   void empty_partials(PlannedTask& planned);
 

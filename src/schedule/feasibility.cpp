@@ -59,7 +59,9 @@ void Feasibility::check(const Task& task) const {
   bool offered = false;
   for (DeviceId id = 0; id < state_.machine.devices.size(); ++id) {
     const Device& device = state_.machine.devices[id];
-    const bool is_meant = !task.gang() || id == task.device;
+    // What chooses for itself may always choose the host.
+    const bool is_meant =
+        (!task.gang() || id == task.device) && (!task.side() || device.space == host_space);
     if (!is_meant || !offers(state_.machine, device, codelet)) continue;
     offered = true;
     const std::size_t here = bytes_needed(task, device.space);

@@ -18,6 +18,7 @@ void Placement::submitted(PlannedTask& planned) {
 
 /// Where it runs is known before it is ready.
 bool Placement::is_bound(const Task& task) const {
+  if (task.side()) return false;
   const bool has_owner =
       (task.owner != no_device && task.owner != pulled_owner) || task.device != no_device;
   if (has_owner && policy_.traits().plans_ahead) return true;
@@ -36,7 +37,7 @@ DeviceId Placement::given_device(const Task& task) const {
 }
 
 bool Placement::has_choice(const PlannedTask& planned) const {
-  return given_device(*planned.task) == no_device &&
+  return !planned.task->side() && given_device(*planned.task) == no_device &&
          std::ranges::any_of(state_.devices, [&](const DeviceState& device) {
            return feasibility_.can_run(device, *planned.task);
          });
@@ -48,15 +49,16 @@ PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
   const Memory& memory = *state_.memory;
   // A tile that a task placed there uses comes anyway: nothing has to be fetched for this one.
   const auto is_wanted = [&](TileId tile) {
-    if ((state_.plan.users(tile) >> device.id & 1) == 0) return false;
-    return state_.plan.first_use(tile, device.id)->access != Access::write;
+    const UseTable& uses = state_.plan.uses();
+    if ((uses.users(tile) >> device.id & 1) == 0) return false;
+    return uses.first_use(tile, device.id)->access != Access::write;
   };
   PlaceCandidate candidate;
   candidate.device = device.id;
   candidate.kernel_seconds = prediction_.seconds_on(planned, device.id);
   candidate.experience = prediction_.experience_on(planned, device.id);
   candidate.queued_seconds =
-      state_.plan.on(device.id).queued_seconds / ScheduleState::width(device);
+      state_.plan.load(device.id).queued_seconds / ScheduleState::width(device);
   for (int i = 0; i < task.operand_count; ++i) {
     if (task.reduction(i)) continue;
     const TileId tile = task.operands[i].datum->tile;
@@ -75,8 +77,32 @@ std::size_t Placement::ask(const PlannedTask& planned) {
       {candidates_, planned.task->owner, planned.activator, view_of(*planned.task, operands_)});
 }
 
+/// Of the devices with memory of their own, those that could run it; the host in any case.
+void Placement::let_choose(PlannedTask& planned, DeviceSide& side) {
+  const Task& task = *planned.task;
+  const TileId tile = task.operands[0].datum->tile;
+  const Memory& memory = *state_.memory;
+  places_.clear();
+  for (const DeviceState& device : state_.devices) {
+    if (device.space == host_space || !feasibility_.can_run(device, task)) continue;
+    const bool is_there = memory.directory().valid(tile, device.space);
+    places_.push_back({device.id,
+                       is_there ? memory.replicas().address(tile, device.space) : nullptr,
+                       (state_.plan.uses().users(tile) >> device.id & 1) != 0});
+  }
+  const std::optional<DeviceId> chosen = side.choose({planned.task, task.id}, places_);
+  state_.detached += static_cast<int>(!chosen) - static_cast<int>(planned.deferred);
+  planned.deferred = !chosen;
+  if (!chosen) return;
+  for (const DeviceState& device : state_.devices)
+    if ((*chosen == no_device ? device.space == host_space : device.id == *chosen) &&
+        feasibility_.can_run(device, task))
+      return take(planned, device.id);
+}
+
 void Placement::choose(PlannedTask& planned) {
   const Task& task = *planned.task;
+  if (DeviceSide* const side = task.side()) return let_choose(planned, *side);
   DeviceId chosen = given_device(task);
   if (chosen == no_device) {
     candidates_.clear();
@@ -121,12 +147,12 @@ void Placement::note_stealable(const DeviceState& thief) {
   queued_.assign(state_.devices.size(), 0);
   for (const DeviceState& device : state_.devices) {
     if (device.id == thief.id || device.lost) continue;
-    const DevicePlan& plan = state_.plan.on(device.id);
+    const PlanSet& ready = state_.plan.on(device.id).ready();
+    const auto& [queued_seconds, learning] = state_.plan.load(device.id);
     const bool keeps_all =
-        device.space == host_space && plan.learning == 0 && !policy_.traits().steals_from_host;
-    if (plan.ready.empty() || keeps_all) continue;
-    queued_[device.id] =
-        plan.queued_seconds > 0 ? plan.queued_seconds : static_cast<double>(plan.ready.size());
+        device.space == host_space && learning == 0 && !policy_.traits().steals_from_host;
+    if (ready.empty() || keeps_all) continue;
+    queued_[device.id] = queued_seconds > 0 ? queued_seconds : static_cast<double>(ready.size());
   }
 }
 
@@ -145,7 +171,7 @@ StealCandidate Placement::steal_candidate(const PlannedTask& planned, const Devi
       candidate.bytes_here += size;
     } else if (slot.access != Access::write) {
       candidate.bytes_missing += size;
-      const bool returns = writes(slot.access) && state_.plan.uses(tile).writers > 1;
+      const bool returns = writes(slot.access) && state_.plan.uses().at(tile).writers > 1;
       fetch += memory.transfers().fetch_seconds(tile, thief.space) *
                (returns ? pace::there_and_back : 1);
     }
@@ -170,7 +196,8 @@ bool Placement::steal(DeviceState& thief) {
 
 bool Placement::may_take(const PlannedTask& planned, const DeviceState& victim,
                          const DeviceState& thief) const {
-  if (&planned == victim.head || planned.task->device != no_device) return false;
+  if (&planned == victim.head || planned.task->device != no_device || planned.task->side())
+    return false;
   if (planned.left_host && thief.space == host_space) return false;
   if (victim.space == host_space && !planned.learns && !policy_.traits().steals_from_host)
     return false;
@@ -187,7 +214,7 @@ bool Placement::steal_from(const DeviceState& victim, DeviceState& thief) {
   const double share = ScheduleState::width(victim);
   const double busy = thief.issued_seconds / ScheduleState::width(thief);
   double ahead = victim.issued_seconds / share;
-  for (PlannedTask* planned : state_.plan.on(victim.id).ready) {
+  for (PlannedTask* planned : state_.plan.on(victim.id).ready()) {
     if (offered_.size() == pace::most_looked ||
         (victim.space == host_space && ++looked > 4 * pace::most_looked))
       break;

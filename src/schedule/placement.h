@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "graph/device_side.h"
 #include "schedule/checked_policy.h"
 #include "schedule/feasibility.h"
 #include "schedule/prediction.h"
@@ -22,7 +23,8 @@ class Placement {
   /// Places what is placed when it is submitted: tasks with an owner under a policy that plans
   /// ahead, and those that a single device can run.
   void submitted(PlannedTask& planned);
-  /// Chooses a device for a task without one; it has none afterwards if none can run it.
+  /// Chooses a device for a task without one; it has none afterwards if none can run it, or it is
+  /// `deferred`.
   void choose(PlannedTask& planned);
   /// Puts a task where the policy ranks it among those that are ready.
   void rank(PlannedTask& planned);
@@ -42,6 +44,7 @@ class Placement {
 
  private:
   bool is_bound(const Task& task) const;
+  void let_choose(PlannedTask& planned, DeviceSide& side);
   DeviceId given_device(const Task& task) const;
   std::size_t ask(const PlannedTask& planned);
   PlaceCandidate place_candidate(const PlannedTask& planned, const DeviceState& device) const;
@@ -58,6 +61,7 @@ class Placement {
   CheckedPolicy& policy_;
   // Scratch, so that a decision allocates nothing.
   std::vector<PlaceCandidate> candidates_;
+  std::vector<OperandPlace> places_;
   std::vector<OperandView> operands_;
   std::vector<double> kernel_seconds_;  ///< By device.
   std::vector<double> queued_;

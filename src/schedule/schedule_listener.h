@@ -43,6 +43,8 @@ class ScheduleListener {
   /// their events.
   virtual void issued(PlannedTask& planned) = 0;
   virtual void ended(const EndedTask& ended) = 0;
+  /// It has run on a device, and goes on (DeviceSide::go_on).
+  virtual void detached(PlannedTask& /*planned*/) {}
   /// Why a task fails; null: it is cancelled or its result is invalid, as an operand's producer
   /// failed.
   virtual void failed(Task& task, std::exception_ptr error, DeviceId device) = 0;

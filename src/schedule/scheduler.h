@@ -16,6 +16,8 @@
 //   submitted  known, its uses of tiles are planned.
 //   placed     it has a device: at submission if its front end or its codelet says where, else once
 //              it could be issued, or is pulled (pulls.h). Placed tasks may be stolen.
+//   deferred   its predecessors let it be queued, but it waits for something else: nobody places it
+//              until it says so (device_side.h).
 //   ready      placed, and its predecessors let that device queue it.
 //   head       ready, but found no room: nothing else is issued on its device before it. Those
 //              that start together claim all of their devices instead (gangs.h).
@@ -126,7 +128,7 @@ class Scheduler {
   Error no_buffer() const { return turns_.no_buffer(); }
   template <class Visit>
   void for_each_datum(Visit&& visit) {
-    state_.plan.for_each_datum(visit);
+    state_.plan.uses().for_each_datum(visit);
   }
   /// What each device has, and which tasks wait for what; for people.
   std::string status() const { return describe(state_); }

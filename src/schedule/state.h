@@ -67,8 +67,9 @@ struct ScheduleState {
   std::vector<DeviceState*> by_space;
   Memory* memory = nullptr;  ///< Set once, when the scheduler is made.
   bool any_failed = false;   ///< Some task has, or some content was lost.
-  int detached = 0;          ///< Tasks whose bodies have ended, but not their promises.
-  bool cancelled = false;    ///< Tasks that have not been issued end cancelled.
+  /// Tasks whose bodies have ended, but not their promises, and those that are deferred.
+  int detached = 0;
+  bool cancelled = false;  ///< Tasks that have not been issued end cancelled.
 
   /// The first device that works on a space's memory; null if there is none.
   DeviceState* device_at(SpaceId space) noexcept {

@@ -25,7 +25,8 @@ inline bool offers(const Machine& machine, const Device& device, const Codelet& 
   if (!variant_for(codelet, device.kind)) return false;
   if (queues(device.kind)) return true;
   const bool is_cpu = device.kind == DeviceKind::cpu;
-  if (is_cpu && device.cores > 0) return true;
+  // What detaches there and on devices chooses for itself.
+  if (is_cpu && (device.cores > 0 || (codelet.detaches && !codelet.host_only))) return true;
   // A CPU without cores is there for what needs the host, and for nothing else.
   const auto runs_elsewhere = [&](const Device& other) {
     return queues(other.kind) && variant_for(codelet, other.kind);

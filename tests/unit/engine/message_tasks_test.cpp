@@ -182,12 +182,18 @@ class Program {
 };
 
 class MessageTasksTest : public testing::TestWithParam<const char*> {};
-// Three tiles fit a device.
+// Three tiles fit a device, or more.
+std::string name_of(const testing::TestParamInfo<const char*>& given) {
+  constexpr const char* names[] = {"Host", "Emulated", "RoomyEmulated"};
+  return names[given.index];
+}
 INSTANTIATE_TEST_SUITE_P(On, MessageTasksTest,
-                         testing::Values("cpu:2", "emulated:2,memory=56KiB;cpu:1"),
-                         [](const auto& given) { return given.index == 0 ? "Host" : "Emulated"; });
+                         testing::Values("cpu:2", "emulated:2,memory=56KiB;cpu:1",
+                                         "emulated:2,memory=1MiB;cpu:1"),
+                         name_of);
 
 TEST_P(MessageTasksTest, RandomProgramsEndAsOneStepAfterTheOther) {
+  std::atomic<std::uint64_t> direct{0};
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const int ranks = 2 + static_cast<int>(seed % 3);
     constexpr std::size_t tiles = 6;
@@ -206,10 +212,12 @@ TEST_P(MessageTasksTest, RandomProgramsEndAsOneStepAfterTheOther) {
         for (std::size_t t = 0; t < tiles; ++t)
           for (const std::size_t at : {std::size_t{0}, elements - 1})
             EXPECT_EQ(own.homes[t][at], expected[index][t]) << "seed " << seed << ", rank " << r;
+        direct += EngineAccess::count_messages(own.engine).bytes_direct;
         over.arrive_and_wait();
       });
     for (std::thread& each : threads) each.join();
   }
+  EXPECT_EQ(direct > 0, GetParam() != std::string("cpu:2"));
 }
 
 TEST_P(MessageTasksTest, ReceivesTakeMessagesInTheOrderOfSubmission) {
