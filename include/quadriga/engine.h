@@ -44,10 +44,10 @@ struct EngineOptions {
   /// times plans and policies choose. Time passes by those of `devices`.
   std::optional<Machine> believed = {};
   /// Limit in bytes of memory for what tasks overwrite (access write) while others still read it,
-  /// so that they needn't wait for those; it counts as tiles without a home. 0: they wait. Applies
-  /// to data at home on the host that aren't resident, kept, or shared by overlapping data. wait(),
-  /// wait(data), host access and removal copy the content home; without them it may stay elsewhere.
-  /// cancel() stops such copies, and later waits make up for them.
+  /// so that they needn't wait for those; it counts as tiles without a home. 0: the setting, and
+  /// without one they wait. Applies to data at home on the host that aren't resident, kept, or
+  /// shared by overlapping data. wait(), wait(data), cancel(), host access and removal copy the
+  /// content home; without them it may stay elsewhere.
   std::size_t renaming_bytes = 0;
 };
 
@@ -159,8 +159,8 @@ class Engine {
   void follow(Data data, std::uintptr_t stream);
   /// Cancels tasks that have not started and waits for running ones, except the calling task. Then
   /// results of those that ended are home and the host may write its memory, as after wait(), but
-  /// for content that was renamed (EngineOptions::renaming_bytes) or that has no way home: the next
-  /// wait() brings it, or says why not. The engine stays usable.
+  /// for content that has no way home, or whose old one (EngineOptions::renaming_bytes) another
+  /// thread holds: the next wait() brings it, or says why not. The engine stays usable.
   /// Errors: unavailable within a task on a device.
   void cancel();
 

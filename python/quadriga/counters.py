@@ -104,6 +104,27 @@ class MessageCounters:
 
 
 @dataclass(frozen=True)
+class RenamingCounters:
+    """What `renaming` did.
+
+    Attributes
+    ----------
+    renamed, refused : int
+        Writes that got other memory than what they overwrite; writes that wait for readers, as
+        that memory is used up.
+    copied : int
+        Copies of renamed content into its array.
+    most_bytes : int
+        Peak of the memory.
+    """
+
+    renamed: int = 0
+    refused: int = 0
+    copied: int = 0
+    most_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Counters:
     """Totals since the engine was created or its counters were reset.
 
@@ -121,6 +142,7 @@ class Counters:
         Sum of kernel times; the longest chain of dependent kernels, by their times (on the host's
         cores alone only with a trace).
     messages : MessageCounters
+    renaming : RenamingCounters
     """
 
     links: tuple[LinkCounters, ...]
@@ -133,6 +155,7 @@ class Counters:
     work_seconds: float
     critical_path_seconds: float
     messages: MessageCounters = MessageCounters()
+    renaming: RenamingCounters = RenamingCounters()
 
     @property
     def bytes(self) -> int:
@@ -216,4 +239,5 @@ def from_core(counted: dict[str, Any], found: tuple[Device, ...]) -> Counters:
         for device, counts in zip(found, counted.pop("devices"), strict=True)
     )
     messages = MessageCounters(**counted.pop("messages"))
-    return Counters(links=links, devices=devices, messages=messages, **counted)
+    renaming = RenamingCounters(**counted.pop("renaming"))
+    return Counters(links=links, devices=devices, messages=messages, renaming=renaming, **counted)

@@ -70,6 +70,8 @@ class Engine:
         Limit of host memory for tiles without an array there: bytes, or text such as ``"2GiB"``.
     spill : path-like, optional
         A file to create, which holds such tiles instead.
+    renaming : int or str, optional
+        Limit of host memory for what tasks overwrite while others read it: they don't wait then.
     reproducible : bool, optional
         Default of `reproducible` in `linalg` calls. Default: the setting.
     believed : str or Machine, optional
@@ -92,7 +94,6 @@ class Engine:
     >>> with quadriga.Engine("emulated:2,memory=1MiB") as engine:
     ...     a, b, result = (engine.data(x) for x in (np.eye(2), np.ones((2, 2)), c))
     ...     future = engine.submit(multiply, a.read(), b.read(), result.update())
-    ...     engine.wait()
     >>> c
     array([[1., 1.],
            [1., 1.]])
@@ -111,6 +112,7 @@ class Engine:
         trace: bool | str | os.PathLike[str] | None = None,
         host_memory: int | str | None = None,
         spill: str | os.PathLike[str] | None = None,
+        renaming: int | str | None = None,
         reproducible: bool | None = None,
         believed: str | Machine | None = None,
     ) -> None:
@@ -137,6 +139,7 @@ class Engine:
             trace=bool(trace),
             host_memory=_core.parse_bytes(str(host_memory)) if host_memory is not None else 0,
             spill=path_of("spill", spill),
+            renaming=_core.parse_bytes(str(renaming)) if renaming is not None else 0,
             reproducible=flag("reproducible", reproducible),
             machine=machine.core if machine else None,
             believed=core_of("believed", believed),
@@ -478,10 +481,7 @@ class Engine:
         known[key] = weakref.ref(place, forget)
 
     def _forget_retired(self, least: int = 1) -> None:
-        """Removes released data once there are at least this many.
-
-        Does nothing in a body: it waits for their tasks, which may wait for the body.
-        """
+        """Removes released data, from so many on; not in a body, for which their tasks may wait."""
         if len(self._retired) >= least and not _core.inside_body():
             self.core.remove(self._retired)
 

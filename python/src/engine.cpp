@@ -28,7 +28,7 @@ namespace {
 
 PyEngine make_engine(const std::string& devices, const std::string& policy, std::size_t window,
                      bool virtual_clock, bool compute, bool protect, std::uint64_t seed, bool trace,
-                     std::size_t host_memory, const std::string& spill,
+                     std::size_t host_memory, const std::string& spill, std::size_t renaming,
                      std::optional<bool> reproducible, const std::optional<Machine>& machine,
                      const std::optional<Machine>& believed) {
   EngineOptions options;
@@ -42,6 +42,7 @@ PyEngine make_engine(const std::string& devices, const std::string& policy, std:
   options.trace = trace;
   options.host_memory = host_memory;
   options.spill = spill;
+  options.renaming_bytes = renaming;
   options.reproducible = reproducible;
   options.machine = machine;
   options.believed = believed;
@@ -243,7 +244,7 @@ void bind_engine(nb::module_& module) {
   engine
       .def(nb::new_(&make_engine), nb::arg("devices"), nb::arg("policy"), nb::arg("window"),
            nb::arg("virtual_clock"), nb::arg("compute"), nb::arg("protect"), nb::arg("seed"),
-           nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"),
+           nb::arg("trace"), nb::arg("host_memory"), nb::arg("spill"), nb::arg("renaming"),
            nb::arg("reproducible").none(), nb::arg("machine").none(), nb::arg("believed").none())
       .def("add", add, nb::arg("address"), nb::arg("rows"), nb::arg("cols"), nb::arg("ld"),
            nb::arg("dtype"), nb::arg("resident"))

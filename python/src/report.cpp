@@ -41,6 +41,15 @@ nb::dict device_as_dict(const DeviceCounters& device) {
   return dict;
 }
 
+nb::dict renaming_as_dict(const RenamingCounters& renaming) {
+  nb::dict dict;
+  dict["renamed"] = renaming.renamed;
+  dict["refused"] = renaming.refused;
+  dict["copied"] = renaming.copied;
+  dict["most_bytes"] = renaming.most_bytes;
+  return dict;
+}
+
 }  // namespace
 
 nb::typed<nb::dict, nb::str, nb::any> counters_as_dict(const Counters& counters) {
@@ -58,6 +67,7 @@ nb::typed<nb::dict, nb::str, nb::any> counters_as_dict(const Counters& counters)
   dict["spill_bytes"] = counters.spill_bytes;
   dict["work_seconds"] = counters.work_seconds;
   dict["critical_path_seconds"] = counters.critical_path_seconds;
+  dict["renaming"] = renaming_as_dict(counters.renaming);
   return dict;
 }
 

@@ -39,6 +39,8 @@ EngineOptions resolve(EngineOptions options) {
         parse_integer(config.get("window").value, 1, std::int64_t{1} << 30));
   if (!options.machine) options.devices = config.get("devices", options.devices).value;
   options.spill = config.get("spill", options.spill).value;
+  if (options.renaming_bytes == 0)
+    options.renaming_bytes = parse_bytes(config.get("renaming").value);
   if (!options.spill.empty()) {
     options.host_memory = free_bytes_beside(options.spill);
   } else if (options.host_memory == 0) {

@@ -75,6 +75,7 @@ std::uint64_t EngineAccess::current(const Engine& engine) noexcept {
 /// results on devices: either would meet what the host writes next.
 void Engine::Impl::settle() {
   try {
+    wait_ended(renaming->bring_idle_home(), never);
     executor->bring_all_home(never);
   } catch (const Error&) {
     // What can't come home now is as before; the next wait says so.

@@ -380,6 +380,7 @@ bool EngineAccess::has_come_home(const Engine& engine, const Data& data) {
 
 void EngineAccess::bring_all_home(Engine& engine) {
   Engine::Impl& impl = engine.checked();
+  impl.wait_ended(impl.renaming->bring_idle_home(), never);
   impl.executor->bring_all_home(never);
   if (const auto error = impl.failures.take_untold()) std::rethrow_exception(error);
 }

@@ -220,11 +220,13 @@ void Renaming::lose(Datum& datum) {
   move(datum, datum);
 }
 
-void Renaming::bring_home_locked(Datum& datum) {
-  if (!datum.renamed) return;
+bool Renaming::bring_home_locked(Datum& datum) {
+  if (!datum.renamed) return false;
   Name& name = static_cast<Name&>(*datum.renamed);
-  if (is_idle(name) && is_idle(datum) && name.poisoned.load(std::memory_order_acquire))
-    return lose(datum);
+  if (is_idle(name) && is_idle(datum) && name.poisoned.load(std::memory_order_acquire)) {
+    lose(datum);
+    return false;
+  }
   name.copy_follows = last_before_copy(datum);
   Task& task = own_task(graph_, copy_, 2, std::numeric_limits<std::int32_t>::max(), nullptr);
   task.operands[0].datum = &datum;
@@ -236,6 +238,7 @@ void Renaming::bring_home_locked(Datum& datum) {
   const std::uint64_t id = submit_own(graph_, executor_, task);
   name.copy = {&task, id};
   ++counters_.copied;
+  return true;
 }
 
 void Renaming::bring_home(Datum& datum) {
@@ -249,6 +252,17 @@ void Renaming::bring_all_home() {
   const std::lock_guard lock(graph_.submission());
   for (const std::unique_ptr<Name>& name : names_)
     if (name->is_current()) bring_home_locked(*name->of);
+}
+
+std::vector<TaskRef> Renaming::bring_idle_home() {
+  std::vector<TaskRef> copies;
+  if (limit_ == 0) return copies;
+  const std::lock_guard lock(graph_.submission());
+  for (const std::unique_ptr<Name>& name : names_) {
+    if (!name->is_current() || !is_idle(*name) || !is_idle(*name->of)) continue;
+    if (bring_home_locked(*name->of)) copies.push_back(name->copy);
+  }
+  return copies;
 }
 
 /// Each whose copy should have been the last that wrote the datum.

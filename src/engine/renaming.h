@@ -45,12 +45,14 @@ class Renaming {
       prepare(task);
   }
   /// Under the submission lock: submits the task that copies the datum's newest content home, if it
-  /// isn't there.
-  void bring_home_locked(Datum& datum);
+  /// isn't there; whether it did.
+  bool bring_home_locked(Datum& datum);
 
   // These take the submission lock.
   void bring_home(Datum& datum);
   void bring_all_home();
+  /// Only what no task touches and no host access holds, so that nobody is waited for; the copies.
+  std::vector<TaskRef> bring_idle_home();
   /// After tasks were cancelled: what their copies should have brought home is still in the names.
   void keep_what_was_not_copied();
   /// Where the newest content is.

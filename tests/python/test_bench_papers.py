@@ -12,6 +12,7 @@ from quadriga.bench.papers.command import papers
 from quadriga.bench.papers.experiments import EXPERIMENTS, POLICIES, Experiment, Point
 from quadriga.bench.papers.page import page
 from quadriga.bench.papers.published import PUBLISHED
+from quadriga.bench.papers.reached import reached
 from quadriga.bench.papers.running import run
 
 pytestmark = pytest.mark.skipif(not program.built(program.OURS), reason="QUADRIGA_BENCH is off")
@@ -152,6 +153,48 @@ def test_no_curve_of_the_page_leaves_its_panel(monkeypatch):
     for axes in plot.axes:
         bottom, top = axes.get_ylim()
         assert bottom == 0 and top >= 10.0 ** (len(POLICIES) - 1)
+
+
+def _curves(figure, lines, policies=POLICIES):
+    """Rows of lines, which are rates by place."""
+    return [
+        {"figure": figure, "line": line, "policy": policy, "x": x, "value": rate}
+        for policy in policies
+        for line, rates in lines.items()
+        for x, rate in rates.items()
+    ]
+
+
+def test_all_tiles_of_the_range_are_compared_by_any_fine_size():
+    lines = {
+        "flat": {576: 100.0, 1152: 100.0},
+        "b = 128": {512: 1.0, 640: 80.0, 1152: 70.0, 1280: 1.0},
+        "b = 192": {576: 90.0, 1152: 85.0, 1344: 1.0},
+    }
+    (found,) = reached(_curves("wu-3.9-48K", lines, ("steal",)))
+    assert (found.value, found.least, found.where) == (0.7, 0.9, "b = 128, B = 1152")
+
+
+def test_divided_tasks_are_compared_by_the_best_rates_on_as_many_gpus():
+    lines = {
+        "flat, 1 GPUs": {8192: 900.0, 16384: 1000.0},
+        "divided, 1 GPUs": {8192: 1200.0, 16384: 1150.0},
+        "flat, 3 GPUs": {16384: 3000.0},
+        "divided, 3 GPUs": {16384: 3196.0},
+    }
+    share, all_together = reached(_curves("wu-3.10", lines, ("steal",)))
+    assert (share.value, share.where) == (pytest.approx(3196 / 3000), "divided, 3 GPUs")
+    assert (all_together.value, all_together.least) == (pytest.approx(0.85), 0.98)
+
+
+def test_the_default_is_compared_where_it_is_furthest_behind():
+    rows = _curves("lima-7", {"blocks of 1024": {1: 300.0, 2: 600.0}})
+    for row in rows:
+        row["value"] *= 0.9 if (row["policy"], row["x"]) == ("default", 2) else 1
+    (found,) = reached(rows)
+    assert (found.value, found.where) == (pytest.approx(0.9), "blocks of 1024, 2 GPUs")
+    text = page(rows, program.package() / "machines" / "papers")
+    assert "<td>0.900</td><td>0.97</td>" in text and "font-weight: bold" in text
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,7 @@ class TestLife:
             ),
             ({"window": 0}, "window"),
             ({"host_memory": "much"}, "much"),
+            ({"renaming": "some"}, "some"),
         ],
     )
     def test_wrong_options_say_what_is_accepted(self, options, match):

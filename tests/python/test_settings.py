@@ -131,7 +131,8 @@ class TestTypes:
     def test_values_have_the_type_of_their_setting(self):
         assert {key: type(value) for key, value in quadriga.config.items()} == {
             **dict.fromkeys(quadriga.config, str),
-            **dict.fromkeys(["tile", "window", "threads", "host_memory", "planning_percent"], int),
+            **dict.fromkeys(["tile", "window", "threads", "host_memory", "renaming"], int),
+            "planning_percent": int,
             **dict.fromkeys(["trace", "allow_tf32", "reproducible", "divide", "cuda_pool"], bool),
         }
 
@@ -144,6 +145,7 @@ class TestTypes:
             ("trace", "FALSE", False),
             ("host_memory", "2GiB", 2 << 30),
             ("host_memory", 3e9, 3_000_000_000),
+            ("renaming", "1GiB", 1 << 30),
             ("tile", "512", 512),
             ("tile", np.int32(64), 64),
             ("log_level", "DEBUG", "debug"),

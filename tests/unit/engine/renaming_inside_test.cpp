@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "unit/engine/renaming_engine.h"
@@ -168,8 +169,34 @@ TEST_P(RenamingInside, CancelKeepsWhatACopyDidntBringHome) {
   });
   engine().cancel();
   opener.join();
+  EXPECT_EQ(home(0), 2);
   EXPECT_NO_THROW(wait());
   EXPECT_NO_THROW(engine().wait(x, patience));
+  EXPECT_EQ(home(0), 2);
+}
+
+TEST_P(RenamingInside, AfterCancelContentIsHomeAndTheHostMayWriteThere) {
+  const Data x = renamed();
+  EXPECT_EQ(home(0), 1);
+  engine().cancel();
+  EXPECT_EQ(home(0), 2);
+  EXPECT_TRUE(EngineAccess::is_home(engine(), x));
+  EXPECT_EQ(counters().copied, 1u);
+  home_of(0) = 5;
+  double seen = 0;
+  engine().wait(read(x, seen), patience);
+  EXPECT_EQ(seen, 5);
+}
+
+TEST_P(RenamingInside, CancelWaitsForNobodyWhoHoldsTheOldContent) {
+  const Data x = tile(1);
+  std::optional<HostAccess> reading;
+  std::thread([&] { reading.emplace(engine().on_host(x, Access::read, patience)); }).join();
+  engine().wait(set(x, 2), patience);
+  engine().cancel();
+  EXPECT_EQ(home(0), 1);
+  reading->release();
+  wait();
   EXPECT_EQ(home(0), 2);
 }
 

@@ -21,6 +21,7 @@ from ...linalg.run import shown
 from .. import program
 from .experiments import EXPERIMENTS, POLICIES
 from .page import page
+from .reached import reached
 from .running import Row, run
 
 
@@ -35,6 +36,14 @@ def _show(rows: list[Row]) -> None:
         values = [f"{by_policy[policy]['value']:,.4g}" for policy in POLICIES]
         table.add_row(figure, line, f"{x:g}", *values)
     Console().print(table)
+    ratios = Table(box=None)
+    for name in ("figure", "policy", "ratio", "where", "value", "at least"):
+        ratios.add_column(name, justify="right" if name in ("value", "at least") else "left")
+    for each in reached(rows):
+        style = None if each.value >= each.least else "bold"
+        ratios.add_row(each.figure, each.policy, each.what, each.where, f"{each.value:.3f}",
+                       f"{each.least:g}", style=style)  # fmt: skip
+    Console().print(ratios)
 
 
 _BETWEEN_LINES = 10.0  # seconds

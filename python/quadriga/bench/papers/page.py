@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from ...errors import Unavailable
 from .experiments import EXPERIMENTS, POLICIES, Experiment
 from .published import published
+from .reached import reached
 
 Row = dict[str, Any]
 
@@ -95,6 +96,23 @@ def _ours(rows: Sequence[Row]) -> Markup:
     return Markup(f"<table><tr><th>simulated, largest</th>{head}</tr>{''.join(body)}</table>")
 
 
+def _reached(rows: Sequence[Row]) -> Markup:
+    """Ratios beside the least that is expected of them; bold where that isn't reached."""
+    body = [
+        Markup(
+            "<tr{}><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.3f}</td><td>{:g}</td></tr>"
+        ).format(
+            Markup("") if each.value >= each.least else Markup(' style="font-weight: bold"'),
+            each.figure, each.policy, each.what, each.where, each.value, each.least,
+        )
+        for each in reached(rows)
+    ]  # fmt: skip
+    head = "<tr><th>figure</th><th>policy</th><th>ratio</th><th>where</th><th>value</th>"
+    return (
+        Markup(f"<table>{head}<th>at least</th></tr>") + Markup("").join(body) + Markup("</table>")
+    )
+
+
 def _assumed(folder: Path) -> Markup:
     """What the descriptions say about themselves."""
     found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
@@ -124,6 +142,7 @@ def page(rows: Sequence[Row], machines: Path) -> str:
         ),
         _assumed(machines),
         Markup("</ul>"),
+        _reached(rows),
     ]
     for name, experiment in EXPERIMENTS.items():
         of_figure = [row for row in rows if row["figure"] == name]
