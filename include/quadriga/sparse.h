@@ -62,6 +62,9 @@ struct SolverOptions {
   /// use, and with several parts an M of blocks of rows. Unset: where that can be, but for several
   /// emulated devices.
   std::optional<bool> recorded = {};
+  /// Whether the constructor records the iterations of one right side, so that no solve waits for
+  /// that: it is off where few solves follow, or none.
+  bool records_ahead = true;
   Exchange exchange = Exchange::automatic;
   CopyRoute route = CopyRoute::automatic;
   /// Whether rows that need nothing of other parts are multiplied while the others' halo travels.

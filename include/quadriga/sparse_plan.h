@@ -97,7 +97,8 @@ struct PlanReport {
   /// the links in each iteration, and take so long at least, on the device that takes longest.
   double streamed_bytes = 0;
   double streamed_seconds = 0;
-  double seconds = 0;  ///< Time to check, partition and store the matrix.
+  double seconds = 0;  ///< Time to check, partition and store the matrix, with the next one.
+  double recording_seconds = 0;  ///< To bring it to the devices and record iterations there.
 };
 
 }  // namespace quadriga::sparse

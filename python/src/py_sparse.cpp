@@ -235,6 +235,7 @@ class PySolver {
     dict["streamed_bytes"] = report.streamed_bytes;
     dict["streamed_seconds"] = report.streamed_seconds;
     dict["seconds"] = report.seconds;
+    dict["recording_seconds"] = report.recording_seconds;
     return dict;
   }
 
@@ -269,6 +270,10 @@ void set_aggregation(sparse::SolverOptions& options, Address near_null, int vect
 void set_method(sparse::SolverOptions& options, int method, bool fast) {
   options.method = static_cast<sparse::CgMethod>(method);
   options.fast = fast;
+}
+
+void set_records_ahead(sparse::SolverOptions& options, bool ahead) {
+  options.records_ahead = ahead;
 }
 
 void set_spill(sparse::SolverOptions& options, std::string file) {
@@ -346,6 +351,7 @@ void bind_sparse(nb::module_& module) {
       .def("set_aggregation", &set_aggregation, nb::arg("near_null"), nb::arg("vectors"),
            nb::arg("unknowns"), nb::arg("strength"))
       .def("set_method", &set_method, nb::arg("method"), nb::arg("fast"))
+      .def("set_records_ahead", &set_records_ahead, nb::arg("ahead"))
       .def("set_spill", &set_spill, nb::arg("file"))
       .def("add_level", &add_level, nb::arg("restriction"), nb::arg("prolongation"),
            nb::arg("matrix"));

@@ -76,6 +76,7 @@ std::uint64_t EngineAccess::current(const Engine& engine) noexcept {
 /// While what is submitted meanwhile is cancelled, so that nothing but copies is waited for.
 void Engine::Impl::settle() {
   try {
+    wait_ended(renaming->bring_idle_home(), never);
     executor->bring_all_home(never);
   } catch (const std::exception&) {
     // What can't come home now is as before; the next wait says so.

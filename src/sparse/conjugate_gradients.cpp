@@ -200,6 +200,7 @@ void SolveContent::become_classic() {
 
 void SolveContent::start() {
   started_ = true;
+  data()->bring(b_, x_);
   renew(!zero_start_);
   for (std::size_t c = 0; c < states_.size(); ++c) residuals_[c].push_back(true_[c]);
   over_ = !any(IterationStatus::running);

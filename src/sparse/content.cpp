@@ -16,6 +16,7 @@
 #include "sparse/model.h"
 #include "sparse/part_data.h"
 #include "sparse/partition.h"
+#include "sparse/recorded_ahead.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -103,6 +104,7 @@ SolverContent::SolverContent(Engine& engine, const RowReader& reader, const Solv
   for (std::size_t part = 0; part < parts(); ++part)
     report_.overlaps.push_back(choose_overlap(part));
   make_levels(a, options);
+  if (options.records_ahead) report_.recording_seconds = record_ahead(*this);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   report_.seconds = taken.count();
 }

@@ -4,6 +4,8 @@
 
 #include <quadriga/error.h>
 
+#include <algorithm>
+
 #include "engine/engine_access.h"
 #include "sparse/kernels/iterations.h"
 
@@ -88,7 +90,9 @@ Data PartData::add_home(void* home, std::int64_t bytes) {
                                                  {home, bytes, 1, bytes, DType::bytes}, {}, true));
 }
 
+/// The last that came goes first, so that of places of equal size the first one gets its own again.
 void PartData::end_call() {
+  std::ranges::reverse(of_call_);
   content_.engine().remove(of_call_, true);
   of_call_.clear();
   poll = nullptr;
@@ -142,6 +146,15 @@ void PartData::pass_on(std::size_t part) {
 
 void PartData::take_arrivals(std::size_t part) {
   for (const Data& each : arrivals_[part]) take(each, Access::read);
+}
+
+void PartData::bring(const std::vector<Data>& b, const std::vector<Data>& x) {
+  if (!is_recorded_ || content_.engine().options().virtual_clock) return;
+  for (std::size_t part = 0; part < parts(); ++part) {
+    take(b[part], Access::read);
+    take(x[part], Access::read);
+    submit(codelets_.bring(), part);
+  }
 }
 
 void PartData::load(const std::vector<Data>& x) {

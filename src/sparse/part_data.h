@@ -43,6 +43,9 @@ class PartData {
   /// Forgets the call's data. All tasks must have ended well.
   void end_call();
 
+  /// Before anything else of a solve, where iterations are recorded: each device gets its rows of b
+  /// and x, in this order, so that x lies where it lay before, and where recordings have it.
+  void bring(const std::vector<Data>& b, const std::vector<Data>& x);
   /// p = x, and what others need of it is on its way. What work held before is lost.
   void load(const std::vector<Data>& x);
   /// q = A*p, for all parts. With compute, the halo is what it was.

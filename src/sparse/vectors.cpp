@@ -10,6 +10,16 @@ namespace quadriga::sparse {
 
 using Operation = ScalarOperation;
 
+namespace {
+
+/// A matrix of the caller's methods has no built-in iterations.
+SolverOptions without_recordings(SolverOptions options) {
+  options.records_ahead = false;
+  return options;
+}
+
+}  // namespace
+
 std::complex<double> Scalar::complex_value() const {
   if (!content_) return constant_;
   wait();
@@ -86,12 +96,12 @@ Scalar norm(const Vector& x) { return sqrt(real(dot(x, x))); }
 
 Matrix::Matrix(const Solver& solver)
     : space_(new VectorSpace(solver.content_), LetGo(solver.content_->engine())) {}
-Matrix::Matrix(Engine& engine, const CsrView& a) : Matrix(Solver(engine, a)) {}
+Matrix::Matrix(Engine& engine, const CsrView& a) : Matrix(engine, a, SolverOptions{}) {}
 Matrix::Matrix(Engine& engine, const CsrView& a, const SolverOptions& options)
-    : Matrix(Solver(engine, a, options)) {}
-Matrix::Matrix(Engine& engine, const RowSource& a) : Matrix(Solver(engine, a)) {}
+    : Matrix(Solver(engine, a, without_recordings(options))) {}
+Matrix::Matrix(Engine& engine, const RowSource& a) : Matrix(engine, a, SolverOptions{}) {}
 Matrix::Matrix(Engine& engine, const RowSource& a, const SolverOptions& options)
-    : Matrix(Solver(engine, a, options)) {}
+    : Matrix(Solver(engine, a, without_recordings(options))) {}
 
 std::int64_t Matrix::rows() const noexcept { return space_->rows(); }
 DType Matrix::dtype() const noexcept { return space_->dtype(); }

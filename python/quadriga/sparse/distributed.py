@@ -38,6 +38,8 @@ class Storage:
     method: int = 0
     #: Whether the number of devices may decide bits.
     fast: bool = False
+    #: Iterations are recorded when the matrix is stored, not by the first solves.
+    records_ahead: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def core_options(storage: Storage, diagonal: int) -> _core.SolverOptions:
         storage.exchange, storage.route, storage.overlap, m.degree,
     )  # fmt: skip
     options.set_method(storage.method, storage.fast)
+    options.set_records_ahead(storage.records_ahead)
     if storage.spill:
         options.set_spill(storage.spill)
     return options

@@ -19,7 +19,7 @@ from .on_device import is_on_device, solve_on_device
 from .operators import solve_by_scipy
 from .preconditioners import is_ours
 from .row_blocks import as_rows, has_rows
-from .solver import Solver
+from .solver import SingleUse
 
 Array = npt.NDArray[Any]
 Callback = Callable[[Array], object] | None
@@ -98,7 +98,9 @@ def cg(
         return solve_by_scipy("cg", A, right, x0, M, options, engine, devices)
     matrix = as_rows(A)
     wanted = common_type(matrix.dtype, right.dtype)
-    solver = Solver(matrix, M=M, precision=precision, dtype=wanted, engine=engine, devices=devices)
+    solver = SingleUse(
+        matrix, M=M, precision=precision, dtype=wanted, engine=engine, devices=devices
+    )
     result = solver.solve(right, _flat(x0), progress=progress, **options)
     result.warn(stacklevel=2)
     return result.x, result.info

@@ -17,7 +17,7 @@ from ..machine import Machine
 from .columns import Columns
 from .matrices import common_type, need_scipy, on_host
 from .row_blocks import as_rows, has_rows
-from .solver import Solver
+from .solver import SingleUse
 
 Array = npt.NDArray[Any]
 #: Further calls from the x so far, where the residual is above the tolerance after all.
@@ -109,7 +109,7 @@ def _as_operator(A: Any, b: Array, engine: Engine | None, devices: str | Machine
     if has_rows(A):
         matrix = as_rows(A)
         wanted = common_type(matrix.dtype, b.dtype)
-        solver = Solver(matrix, dtype=wanted, engine=engine, devices=devices)
+        solver = SingleUse(matrix, dtype=wanted, engine=engine, devices=devices)
         n = solver.shape[0]
         if b.shape[0] != n:
             raise InvalidArgument(f"b has shape {b.shape}; expected ({n},) or ({n}, k)")

@@ -51,7 +51,8 @@ class Result:
         Norms by the recurrence, before the first iteration and after each; of shape (iterations +
         1,), or (iterations + 1, k) for k right-hand sides.
     seconds, setup_seconds : float
-        Of this solve; of checking, partitioning and storing the matrix before.
+        Of this solve; of checking, partitioning and storing the matrix before, and of recording
+        iterations where that is done ahead.
     overlap : float or None
         The fraction of the possible overlap of copies and kernels that the devices reached during
         the solve, 0 to 1; other work of the engine counts, too. None where nothing is copied while

@@ -108,7 +108,9 @@ class Solver:
         Whether several iterations run as one task per device, on GPUs as one graph that is
         recorded once and launched repeatedly; results are bitwise identical. It requires one part
         per device and, on several devices, peer access between GPUs, no ``route="host"`` and an
-        `M` of blocks of rows. Default: where that is so, except on several emulated devices.
+        `M` of blocks of rows. Default: where that is so, except on several emulated devices. Those
+        of one right-hand side are recorded here: ``plan["recording_seconds"]`` is what that takes,
+        with the matrix's way to the devices.
     exchange : {"auto", "halo", "whole"}
         What parts send to each other before a product: the elements that the receiver needs (the
         default), or all. Results are bitwise identical.
@@ -154,6 +156,9 @@ class Solver:
     >>> bool(np.allclose(solver @ result.x, 1, atol=1e-6))
     True
     """
+
+    #: Whether other solves follow the first: then it finds its iterations recorded.
+    _solves_again = True
 
     __array_ufunc__ = None  # so that array @ solver is refused, and isn't tried by elements
 
@@ -202,7 +207,10 @@ class Solver:
         if not isinstance(fast, bool):
             raise InvalidType(f"fast is {fast!r}; expected True or False")
         file = "" if spill is None else os.fspath(spill)
-        storage = Storage(layout, given, wanted, recorded, *ways, overlap, file, arranged, fast)
+        ahead = self._solves_again and precision is None
+        storage = Storage(
+            layout, given, wanted, recorded, *ways, overlap, file, arranged, fast, ahead
+        )
         #: Where it is.
         self.engine = engine_for(engine, devices)
         #: Of the matrix, (n, n).
@@ -474,3 +482,9 @@ class Solver:
             method=f"{found.get('method', 'classic')}_cg",
             replacements=found.get("replacements", 0),
         )
+
+
+class SingleUse(Solver):
+    """One that is made for a single solve, or for products: it records nothing ahead."""
+
+    _solves_again = False

@@ -189,6 +189,13 @@ Codelet pass_codelet() {
   return codelet;
 }
 
+Codelet bring_codelet() {
+  Codelet codelet{"sparse_bring", {in, in}};
+  codelet.cost = [](const Arguments&) { return Cost::of_work(0, 0); };
+  codelet.cpu = codelet.cuda = [](const Arguments&) {};
+  return codelet;
+}
+
 }  // namespace
 
 SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t columns,
@@ -204,6 +211,7 @@ SolveCodelets::SolveCodelets(std::span<const PartPlan> plans, std::int64_t colum
   set_direction_ = set_direction_codelet(blocks_, columns);
   snapshot_ = snapshot_codelet();
   pass_ = pass_codelet();
+  bring_ = bring_codelet();
   replicate_ = replicate_codelet();
   if (plans.size() == 1) iterations_ = iterations_codelet(*this, plans.front(), cycle);
   if (plans.size() > 1 && !cycle) joint_iterations_ = joint_iterations_codelets(*this, plans);

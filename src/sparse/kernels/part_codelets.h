@@ -98,6 +98,8 @@ class SolveCodelets {
   const Codelet& snapshot() const noexcept { return snapshot_; }
   /// {from, to write}: a copy on the host.
   const Codelet& pass() const noexcept { return pass_; }
+  /// {b, x}: nothing; the device has them then.
+  const Codelet& bring() const noexcept { return bring_; }
   /// Several iterations of a matrix in one part: iterations.h.
   const Codelet& iterations() const noexcept { return iterations_; }
   /// {from, to write}: a copy on a device.
@@ -116,6 +118,7 @@ class SolveCodelets {
   Codelet set_direction_;
   Codelet snapshot_;
   Codelet pass_;
+  Codelet bring_;
   Codelet iterations_;
   Codelet replicate_;
   std::vector<Codelet> joint_iterations_;

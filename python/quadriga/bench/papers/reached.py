@@ -45,21 +45,18 @@ def _lines(rows: Sequence[Row]) -> dict[str, dict[float, float]]:
 
 
 def _range(least: float) -> Callable[[str, str, Sequence[Row]], Iterator[Reached]]:
-    """The b by which the slowest B of the range loses least to the best rate of all."""
+    """The slowest of all B in the range, by any b, over the best rate of all."""
 
     def reached(figure: str, policy: str, rows: Sequence[Row]) -> Iterator[Reached]:
         best = max(row["value"] for row in rows)
-        worst: list[tuple[float, str]] = []
-        for line, by_tile in _lines(rows).items():
-            inside = [
-                (rate / best, f"{line}, B = {tile:g}")
-                for tile, rate in by_tile.items()
-                if _RANGE[0] <= tile <= _RANGE[1]
-            ]
-            if line != "flat" and inside:
-                worst.append(min(inside))
-        if worst:
-            value, where = max(worst)
+        inside = [
+            (rate / best, f"{line}, B = {tile:g}")
+            for line, by_tile in _lines(rows).items()
+            for tile, rate in by_tile.items()
+            if line != "flat" and _RANGE[0] <= tile <= _RANGE[1]
+        ]
+        if inside:
+            value, where = min(inside)
             what = f"B from {_RANGE[0]} to {_RANGE[1]} over the best"
             yield Reached(figure, policy, what, value, least, where)
 
