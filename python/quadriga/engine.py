@@ -71,7 +71,7 @@ class Engine:
     spill : path-like, optional
         A file to create, which holds such tiles instead.
     renaming : int or str, optional
-        Limit of host memory for what tasks overwrite while others read it: they don't wait then.
+        Limit of memory for what tasks overwrite while others read it. Default, 0: the setting.
     reproducible : bool, optional
         Default of `reproducible` in `linalg` calls. Default: the setting.
     believed : str or Machine, optional
