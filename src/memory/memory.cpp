@@ -10,8 +10,11 @@ Memory::Memory(Instructions& instructions, const Machine& machine,
     : listener_(listener),
       replicas_(machine),
       transfers_(instructions, machine, spaces, replicas_),
-      residency_(spaces, machine.nodes, options, forecast, listener, replicas_, transfers_),
-      staging_(replicas_, transfers_, residency_) {}
+      residency_(spaces, machine.nodes, options, listener, replicas_),
+      write_backs_(forecast, replicas_, transfers_, residency_),
+      final_writes_(forecast, replicas_, transfers_, residency_, write_backs_),
+      evictor_(options.rule, forecast, replicas_, transfers_, residency_, write_backs_),
+      staging_(forecast, replicas_, transfers_, residency_, evictor_) {}
 
 void Memory::used(TileId tile, SpaceId space, Access access, Event done) {
   transfers_.used(tile, space, access, done);
@@ -36,7 +39,9 @@ bool Memory::completed(const Completion& delivered) {
     const double share = left > bytes ? static_cast<double>(bytes) / static_cast<double>(left) : 1;
     completion.end = completion.begin + static_cast<Nanoseconds>(time * share);
     left -= bytes;
-    residency_.copy_ended({tile, from, to, reason, error});
+    const Transfer transfer{tile, from, to, reason, error};
+    residency_.copy_ended(transfer);
+    final_writes_.copy_ended(transfer);
     listener_.copy_ended(completion.event.stream, reason, tile, from, to, bytes, completion);
     completion.begin = completion.end;
   }

@@ -3,7 +3,9 @@
 //
 //   Replicas   what each tile has in each space, over the directory of what is valid.
 //   Transfers  copies between spaces, and the order of reads and writes.
-//   Residency  blocks: who gets one, who is evicted, what is written back.
+//   Residency  blocks: who has one where, and when it is released.
+//   WriteBacks, FinalWrites  dirty content that goes home, when asked to and when it is final.
+//   Evictor    room, made by the eviction of what is needed least (Victims).
 //   Staging    operands of tasks, all at once, and what is fetched ahead.
 //
 // Pure but for the host's buffers: it is told what ended, and writes instructions. Used by one
@@ -13,6 +15,8 @@
 #include <span>
 #include <vector>
 
+#include "memory/evictor.h"
+#include "memory/final_writes.h"
 #include "memory/memory_listener.h"
 #include "memory/outcome.h"
 #include "memory/replicas.h"
@@ -20,6 +24,7 @@
 #include "memory/staging.h"
 #include "memory/tile_forecast.h"
 #include "memory/transfers.h"
+#include "memory/write_backs.h"
 
 namespace quadriga {
 
@@ -36,6 +41,9 @@ class Memory {
   const Transfers& transfers() const noexcept { return transfers_; }
   Residency& residency() noexcept { return residency_; }
   const Residency& residency() const noexcept { return residency_; }
+  WriteBacks& write_backs() noexcept { return write_backs_; }
+  FinalWrites& final_writes() noexcept { return final_writes_; }
+  Evictor& evictor() noexcept { return evictor_; }
   Staging& staging() noexcept { return staging_; }
   const Pool& pool(SpaceId space) const noexcept { return residency_.pool(space); }
   /// What a block of this shape takes of a space's pool.
@@ -60,6 +68,9 @@ class Memory {
   Replicas replicas_;
   Transfers transfers_;
   Residency residency_;
+  WriteBacks write_backs_;
+  FinalWrites final_writes_;
+  Evictor evictor_;
   Staging staging_;
   std::vector<Transfer> ended_;  ///< Scratch.
 };

@@ -44,7 +44,7 @@ Outcome Staging::stage(std::span<const Need> needs, SpaceId space) {
     const Awaits awaited = find_source(need.tile, space, from, false);
     if (awaited != Awaits::nothing) return awaited;
   }
-  if (space == host_space && !residency_.allocate_all(needs, space)) return Awaits::buffer;
+  if (space == host_space && !evictor_.allocate_all(needs, space)) return Awaits::buffer;
   for (const Need& need : needs) directory.pin(need.tile, space);
   Awaits awaited = space == host_space ? Awaits::nothing : reserve(needs, space);
   const bool lacks_buffer = awaited == Awaits::buffer;
@@ -59,8 +59,7 @@ Outcome Staging::stage(std::span<const Need> needs, SpaceId space) {
 Awaits Staging::reserve(std::span<const Need> needs, SpaceId space) {
   for (const Need& need : needs)
     while (!residency_.allocate(need.tile, space))
-      if (const Awaits awaited =
-              residency_.make_room(replicas_.block_bytes(need.tile, space), space);
+      if (const Awaits awaited = evictor_.make_room(replicas_.block_bytes(need.tile, space), space);
           awaited != Awaits::nothing)
         return awaited;
   return Awaits::nothing;
@@ -76,7 +75,7 @@ Awaits Staging::fetch(std::span<const Need> needs, SpaceId space) {
     replicas_.touch(tile, space);
     if (!must_be_fetched(need, space)) continue;
     if (transfers_.source_for(tile, space) == no_space) {
-      if (!residency_.allocate_all({&need, 1}, host_space)) {
+      if (!evictor_.allocate_all({&need, 1}, host_space)) {
         awaited = Awaits::buffer;
         continue;
       }
@@ -100,7 +99,7 @@ void Staging::bring(TileId tile, SpaceId space, Reason reason) {
       from = via;
     }
   }
-  const SpaceId next = residency_.wanted_beside(tile, space);
+  const SpaceId next = wanted_beside(tile, space);
   const std::size_t slices =
       next == no_space ? 1 : transfers_.slices_by_way_of(tile, from, space, next);
   if (slices > 1 || from != host_space || !replicas_.at_home(tile, host_space))
@@ -108,6 +107,15 @@ void Staging::bring(TileId tile, SpaceId space, Reason reason) {
   column_.assign(1, tile);
   add_below(space);
   transfers_.queue_column(column_, space, reason);
+}
+
+/// Another device whose tasks read what the tile holds, and which has yet to get it; no_space if
+/// none is known.
+SpaceId Staging::wanted_beside(TileId tile, SpaceId space) const {
+  std::uint64_t rest = forecast_.readers(tile) >> 1;  // the host is no device
+  for (SpaceId other = 1; rest != 0; ++other, rest >>= 1)
+    if ((rest & 1) && other != space && !replicas_.directory().valid(tile, other)) return other;
+  return no_space;
 }
 
 /// As many of the tiles below as make the runs of a copy long, where they are wanted by the time
@@ -121,7 +129,7 @@ void Staging::add_below(SpaceId space) {
     if (tile == no_tile || !comes_along(tile, space)) return;
     bytes += replicas_.bytes(tile);
     const double seconds = transfers_.seconds(host_space, space, bytes);
-    if (!residency_.is_wanted_within(seconds, tile, space) || !residency_.allocate(tile, space))
+    if (!forecast_.is_wanted_within(seconds, tile, space) || !residency_.allocate(tile, space))
       return;
     column_.push_back(tile);
     run += replicas_.info(tile).width_bytes;
@@ -145,8 +153,7 @@ Outcome Staging::prefetch(TileId tile, SpaceId space, std::uint64_t position,
   if (from == no_space) return Awaits::source;
   if (!residency_.allocate(tile, space)) {
     bool all_gone = true;
-    for (const TileId victim : victims)
-      all_gone &= residency_.evict_before(victim, space, position);
+    for (const TileId victim : victims) all_gone &= evictor_.evict_before(victim, space, position);
     if (!all_gone || !residency_.allocate(tile, space)) return Awaits::room;
   }
   if (!replicas_.directory().valid(tile, space)) bring(tile, space, Reason::prefetch);

@@ -11,17 +11,24 @@
 #include <span>
 #include <vector>
 
+#include "memory/evictor.h"
 #include "memory/outcome.h"
 #include "memory/replicas.h"
 #include "memory/residency.h"
+#include "memory/tile_forecast.h"
 #include "memory/transfers.h"
 
 namespace quadriga {
 
 class Staging {
  public:
-  Staging(Replicas& replicas, Transfers& transfers, Residency& residency)
-      : replicas_(replicas), transfers_(transfers), residency_(residency) {}
+  Staging(const TileForecast& forecast, Replicas& replicas, Transfers& transfers,
+          Residency& residency, Evictor& evictor)
+      : forecast_(forecast),
+        replicas_(replicas),
+        transfers_(transfers),
+        residency_(residency),
+        evictor_(evictor) {}
 
   /// Reserves room for all needs at once, pins them in the space and queues the copies that are
   /// missing; or does nothing of it. Release by Residency::unpin().
@@ -38,11 +45,14 @@ class Staging {
   Awaits fetch(std::span<const Need> needs, SpaceId space);
   void bring(TileId tile, SpaceId space, Reason reason);
   void add_below(SpaceId space);
+  SpaceId wanted_beside(TileId tile, SpaceId space) const;
   bool comes_along(TileId tile, SpaceId space) const;
 
+  const TileForecast& forecast_;
   Replicas& replicas_;
   Transfers& transfers_;
   Residency& residency_;
+  Evictor& evictor_;
   std::vector<TileId> column_;  ///< Scratch: what one copy brings.
 };
 

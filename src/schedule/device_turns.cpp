@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "schedule/cache_hints.h"
+
 namespace quadriga {
 
 void DeviceTurns::begin() {
@@ -47,7 +49,7 @@ bool DeviceTurns::issue_next(DeviceState& device) {
   // stand behind enough of their like.
   constexpr int most = 16;
   int looked = 0;
-  const PlanSet& ready = state_.plan.on(device.id).ready;
+  const PlanSet& ready = state_.plan.on(device.id).ready();
   for (auto next = ready.begin(); next != ready.end() && looked < most; ++looked) {
     if (looked == 0) fetch_ahead(device, next, ready.end());
     PlannedTask& planned = **next++;
@@ -62,14 +64,14 @@ bool DeviceTurns::issue_next(DeviceState& device) {
 void DeviceTurns::fetch_ahead(const DeviceState& device, PlanSet::const_iterator next,
                               const PlanSet::const_iterator& end) const {
   constexpr int ahead = 2;
-  Plan::fetch_tasks(next, end);
+  fetch_tasks(next, end);
   for (int step = 0; step < ahead && next != end; ++step) ++next;
   if (next == end) return;
   for (const PlannedAccess& access : (*next)->accesses) {
     __builtin_prefetch(access.datum);
     __builtin_prefetch(&access.datum->poisoned, 1);
     __builtin_prefetch(&access.datum->tile);
-    state_.plan.fetch_tile(access.tile, device.id);
+    state_.plan.uses().fetch(access.tile, device.id);
     state_.memory->replicas().fetch(access.tile, device.space);
   }
 }
@@ -116,12 +118,12 @@ bool DeviceTurns::fill(DeviceState& device) {
   if (!device.looked || device.lost) return false;
   const auto can_steal = [&] {
     return Launcher::wants_more(device) && !device.is_closed() &&
-           state_.plan.on(device.id).ready.empty() && parts_.placement.steal(device);
+           state_.plan.on(device.id).ready().empty() && parts_.placement.steal(device);
   };
   if (can_steal() && issue_next(device)) return true;
   if (device.space != host_space) {
     parts_.prefetch.fetch(device);
-    state_.memory->residency().clean_ahead(device.space);
+    state_.memory->write_backs().clean_ahead(device.space);
   }
   device.looked = false;
   return false;

@@ -46,8 +46,8 @@ void Endings::end(PlannedTask& planned, std::exception_ptr error) {
   state_.plan.end(planned);
   for (const OperandSlot& slot : task.slots()) {
     if (!writes(slot.access)) continue;
-    if (std::exchange(state_.plan.uses(slot.datum->tile).is_open, false))
-      state_.plan.overwritten(slot.datum->tile);  // it may be fetched now
+    if (std::exchange(state_.plan.uses().at(slot.datum->tile).is_open, false))
+      state_.plan.uses().overwritten(slot.datum->tile);  // it may be fetched now
     send_final_home(slot.datum->tile);
   }
   keepers_.groups.left(task.group);
@@ -76,10 +76,10 @@ void Endings::empty_partials(PlannedTask& planned) {
 
 void Endings::send_final_home(TileId tile) {
   if (!uses_.is_final(tile)) return;
-  const Datum& datum = *state_.plan.known_uses(tile)->datum;
+  const Datum& datum = *state_.plan.uses().known(tile)->datum;
   if (datum.poisoned.load() || !datum.home || state_.memory->directory().owner(tile) == no_space)
     return;
-  state_.memory->residency().write_final(tile);
+  state_.memory->final_writes().write(tile);
 }
 
 }  // namespace quadriga

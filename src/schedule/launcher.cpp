@@ -122,7 +122,7 @@ bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
   planned.device = device.id;
   prediction_.place_on(planned, device.id);
   planned.ahead_seconds = planned.seconds;
-  state_.plan.on(device.id).queued_seconds += planned.seconds;
+  state_.plan.load(device.id).queued_seconds += planned.seconds;
   launch(device, planned);
   note_before(planned);
   note_content(planned);
@@ -137,7 +137,7 @@ Outcome Launcher::reserve(DeviceState& device) {
   if (!awaits(outcome, Awaits::room) || device.issued > 0 ||
       !memory.residency().quiet(device.space))
     return outcome;
-  const Awaits drained = memory.residency().drain(device.space);
+  const Awaits drained = memory.evictor().drain(device.space);
   if (drained != Awaits::room) outcome = memory.staging().stage(needs_, device.space);
   if (awaits(outcome, Awaits::room) && drained == Awaits::buffer) return drained;
   return outcome;
@@ -224,7 +224,7 @@ void Launcher::note_before(PlannedTask& planned) {
     const Datum& datum = *planned.task->operands[i].datum;
     access.home_before = datum.home && directory.arrived(datum.tile, directory.home(datum.tile));
     if (planned.again) continue;
-    TileUses& uses = state_.plan.uses(datum.tile);
+    TileUses& uses = state_.plan.uses().at(datum.tile);
     access.versions_before = uses.versions_issued;
     if (writes(planned.task->operands[i].access)) uses.rewritten = false;
   }
@@ -237,7 +237,7 @@ void Launcher::note_content(PlannedTask& planned) {
     Datum& datum = *planned.accesses[i].datum;
     state_.memory->used(datum.tile, space, needs_[i].access, planned.done);
     if (writes(needs_[i].access) && is_detached(*planned.task->codelet))
-      state_.plan.uses(datum.tile).is_open = true;
+      state_.plan.uses().at(datum.tile).is_open = true;
     if (needs_[i].access == Access::write) overwritten(datum);
     if (datum.partial) datum.filled = writes(needs_[i].access);  // who reads it combines it
   }

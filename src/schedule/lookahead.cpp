@@ -21,16 +21,16 @@ void Lookahead::forget(TileId tile) {
   wanted_bytes_ -= known.bytes;
   if (known.fetchable) fetchable_.erase(known.operand);
   known = {};
-  plan_.set_missing(tile, device_, false);
+  uses_.set_missing(tile, device_, false);
 }
 
 void Lookahead::want(TileId tile, const PlannedAccess& use, std::size_t bytes) {
   Wanted& known = wanted_[tile];
   known.missing = true;
-  plan_.set_missing(tile, device_, true);
+  uses_.set_missing(tile, device_, true);
   known.bytes = bytes;
   wanted_bytes_ += bytes;
-  if (!plan_.reads_present(use)) return;
+  if (!uses_.reads_present(use)) return;
   known.fetchable = true;
   known.operand = {use.position, use.operand};
   fetchable_.insert(known.operand, tile);
@@ -65,7 +65,7 @@ void Lookahead::begin(std::span<const Resident> residents, std::size_t free_byte
 
 void Lookahead::visit(TileId tile, Position position) {
   if (ranked_) {
-    present(tile, plan_.next_use_after(tile, device_, position));
+    present(tile, uses_.next_use_after(tile, device_, position));
     std::ranges::push_heap(farthest_);
     return;
   }
@@ -79,12 +79,12 @@ void Lookahead::rank() {
   ranked_ = true;
   idle_.clear();
   farthest_.clear();
-  horizon_ = plan_.on(device_).horizon.until;
+  horizon_ = order_.horizon();
   for (const TileId tile : visited_)
-    present(tile, plan_.next_use_after(tile, device_, visited_at_[tile]));
+    present(tile, uses_.next_use_after(tile, device_, visited_at_[tile]));
   for (const Resident& resident : residents_) {
     if (visited_at_[resident.tile] != 0) continue;
-    const std::uint64_t next_use = plan_.next_use_after(resident.tile, device_, 0);
+    const std::uint64_t next_use = uses_.next_use_after(resident.tile, device_, 0);
     present(resident.tile, next_use);
     if (next_use > horizon_) idle_.push_back({next_use, resident.tile});
   }

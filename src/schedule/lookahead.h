@@ -43,12 +43,13 @@ class Lookahead {
   static constexpr std::size_t most_tasks = 512;
   static constexpr std::size_t most_fetches = 16;
 
-  Lookahead(Plan& plan, DeviceId device) : plan_(plan), device_(device) {}
+  Lookahead(Plan& plan, DeviceId device)
+      : order_(plan.on(device)), uses_(plan.uses()), device_(device) {}
 
   /// Appends the next fetches whose content exists already, in the order of the plan.
   ///
   /// `space` tells of the device's memory: has(tile), bytes(tile) that a tile takes there,
-  /// free_bytes() and residents(). Tiles that leave it are told to the plan (Plan::departed).
+  /// free_bytes() and residents(). Tiles that leave it are told to the uses (UseTable::departed).
   /// Cost:  by what has changed since the last call and by what is appended, as long as there is
   ///        room for all tiles in sight; else by the tasks in sight and the residents.
   template <class Space>
@@ -64,10 +65,9 @@ class Lookahead {
 
   /// Whether follow() may append anything, or take note of something: false if it certainly won't.
   bool has_news() const noexcept {
-    const DevicePlan& device = plan_.on(device_);
-    const std::size_t in_sight = device.horizon.tasks;
-    return !fetchable_.empty() || !device.changed.empty() || in_sight > most_tasks ||
-           (in_sight < most_tasks && in_sight < device.planned.size());
+    const std::size_t in_sight = order_.tasks_in_sight();
+    return !fetchable_.empty() || uses_.has_changed(device_) || in_sight > most_tasks ||
+           (in_sight < most_tasks && in_sight < order_.planned().size());
   }
 
   /// Whether a fetch that waits for its victims is still the next one to make: nothing that is
@@ -79,7 +79,7 @@ class Lookahead {
     if (wanted_bytes_ <= space.free_bytes() || !can_fetch(space)) return false;
     if (fetchable_.begin().key().first < fetch.position) return false;
     const auto is_idle = [&](TileId tile) {
-      return plan_.next_use(tile, device_) > plan_.on(device_).horizon.until;
+      return !order_.is_in_sight(uses_.next_use(tile, device_));
     };
     return std::ranges::all_of(fetch.victims, is_idle) ||
            std::ranges::none_of(space.residents(), is_idle, &Resident::tile);
@@ -109,20 +109,18 @@ class Lookahead {
   /// Brings what is known of the tiles in sight up to date.
   template <class Space>
   void catch_up(const Space& space) {
-    Horizon& horizon = plan_.on(device_).horizon;
     const auto look = [&](const PlannedTask& task) {
       for (const PlannedAccess& access : task.accesses) examine(space, access.tile);
     };
-    while (horizon.tasks > most_tasks) look(plan_.retreat(device_));
-    if (horizon.tasks < most_tasks) plan_.advance(device_, most_tasks, look);
-    plan_.take_changed(device_, [&](TileId tile) { examine(space, tile); });
+    while (order_.tasks_in_sight() > most_tasks) look(order_.retreat());
+    order_.advance(most_tasks, look);
+    uses_.take_changed(device_, [&](TileId tile) { examine(space, tile); });
   }
 
   template <class Space>
   void examine(const Space& space, TileId tile) {
-    const PlannedAccess* const use = plan_.first_use(tile, device_);
-    const bool is_missing =
-        use && use->position <= plan_.on(device_).horizon.until && !space.has(tile);
+    const PlannedAccess* const use = uses_.first_use(tile, device_);
+    const bool is_missing = use && order_.is_in_sight(use->position) && !space.has(tile);
     if (tile >= wanted_.size()) {
       if (!is_missing) return;
       wanted_.resize(std::max<std::size_t>(tile + 1, wanted_.size() * 2));
@@ -135,7 +133,7 @@ class Lookahead {
   /// It has come meanwhile, or what its first task is to read doesn't exist yet.
   template <class Space>
   bool is_stale(const Space& space, TileId tile) const {
-    return space.has(tile) || !plan_.reads_present(*plan_.first_use(tile, device_));
+    return space.has(tile) || !uses_.reads_present(*uses_.first_use(tile, device_));
   }
   /// Whether this is the use for which a tile is fetchable.
   bool is_known_at(const PlannedAccess& use) const {
@@ -173,7 +171,7 @@ class Lookahead {
   bool follow_with_room(const Space& space, std::deque<Fetch>& out) {
     std::size_t looked = 0;
     begin({}, space.free_bytes());
-    for (const PlannedTask* planned : plan_.on(device_).planned) {
+    for (const PlannedTask* planned : order_.planned()) {
       const PlannedTask& task = *planned;
       if (++looked > most_tasks || out.size() >= most_fetches) return true;
       for (std::size_t i = 0; i < task.accesses.size(); ++i) {
@@ -183,7 +181,7 @@ class Lookahead {
         if (free_bytes_ < bytes) return false;
         free_bytes_ -= bytes;
         mark(tile);
-        if (plan_.reads_present(task.accesses[i])) out.push_back({tile, task.position, {}});
+        if (uses_.reads_present(task.accesses[i])) out.push_back({tile, task.position, {}});
       }
     }
     return true;
@@ -195,13 +193,13 @@ class Lookahead {
   void follow_short_of_room(const Space& space, std::deque<Fetch>& out) {
     begin(space.residents(), space.free_bytes());
     std::size_t looked = 0, left = fetchable_.size();
-    for (const PlannedTask* planned : plan_.on(device_).planned) {
+    for (const PlannedTask* planned : order_.planned()) {
       if (++looked > most_tasks || out.size() >= most_fetches || left == 0) return;
       for (std::size_t i = 0; i < planned->accesses.size(); ++i) {
         const TileId tile = planned->accesses[i].tile;
         if (!is_present(tile)) {
           std::vector<TileId> victims = take(space.bytes(tile), *planned);
-          if (plan_.reads_present(planned->accesses[i])) {
+          if (uses_.reads_present(planned->accesses[i])) {
             left -= is_known_at(planned->accesses[i]);
             out.push_back({tile, planned->position, std::move(victims)});
           }
@@ -241,7 +239,8 @@ class Lookahead {
   /// The farthest of the tiles that no task in sight uses; no_tile if there is none.
   TileId take_idle(const PlannedTask& planned);
 
-  Plan& plan_;
+  DeviceOrder& order_;
+  UseTable& uses_;
   DeviceId device_;
   std::vector<Wanted> wanted_;  ///< By tile.
   SortedBlocks<Operand, TileId> fetchable_;
@@ -267,18 +266,17 @@ class Lookahead {
 
 template <class Space>
 void Lookahead::validate(const Space& space) const {
-  const DevicePlan& device = plan_.on(device_);
-  for (const PlannedTask* planned : device.planned) {
-    if (planned->position > device.horizon.until) break;
+  for (const PlannedTask* planned : order_.planned()) {
+    if (!order_.is_in_sight(planned->position)) break;
     for (const PlannedAccess& access : planned->accesses) {
       const TileId tile = access.tile;
       // What has come is taken note of when it is about to be fetched, or its task is issued.
       if (space.has(tile)) continue;
-      const PlannedAccess& use = *plan_.first_use(tile, device_);
+      const PlannedAccess& use = *uses_.first_use(tile, device_);
       if (tile >= wanted_.size() || !wanted_[tile].missing)
         fail(Errc::internal, "Lookahead: a missing tile is unknown");
       const Wanted& known = wanted_[tile];
-      if (plan_.reads_present(use) &&
+      if (uses_.reads_present(use) &&
           (!known.fetchable || known.operand != Operand{use.position, use.operand}))
         fail(Errc::internal, "Lookahead: a content that exists is unknown");
     }

@@ -13,12 +13,12 @@ void MemoryNews::evicted(TileId tile, SpaceId space) {
 
 void MemoryNews::departed(TileId tile, SpaceId space) {
   if (const DeviceState* const device = state_.device_at(space))
-    state_.plan.departed(tile, device->id);
+    state_.plan.uses().departed(tile, device->id);
 }
 
 /// Who uses it soon had planned its fetches without it.
 void MemoryNews::content_came_home(TileId tile, SpaceId from) {
-  const std::uint64_t users = state_.plan.possible_users(tile);
+  const std::uint64_t users = state_.plan.uses().possible_users(tile);
   for (std::uint64_t rest = users; rest != 0; rest &= rest - 1) {
     DeviceState& device = state_.devices[static_cast<std::size_t>(std::countr_zero(rest))];
     if (device.space == host_space || device.space == from) continue;
@@ -33,7 +33,7 @@ void MemoryNews::copy_ended(StreamId, Reason reason, TileId tile, SpaceId from, 
     if (DeviceState* const device = state_.device_at(space)) device->touched = true;
   const bool goes_home = to == state_.memory->directory().home(tile);
   if (to == host_space || goes_home) content_came_home(tile, from);
-  const TileUses* const uses = state_.plan.known_uses(tile);
+  const TileUses* const uses = state_.plan.uses().known(tile);
   const EndedCopy copy{reason, tile, from, to, bytes, goes_home, uses ? uses->datum : nullptr};
   state_.listener.copied(copy, completion);
   if (completion.error)

@@ -48,15 +48,16 @@ PlaceCandidate Placement::place_candidate(const PlannedTask& planned,
   const Memory& memory = *state_.memory;
   // A tile that a task placed there uses comes anyway: nothing has to be fetched for this one.
   const auto is_wanted = [&](TileId tile) {
-    if ((state_.plan.users(tile) >> device.id & 1) == 0) return false;
-    return state_.plan.first_use(tile, device.id)->access != Access::write;
+    const UseTable& uses = state_.plan.uses();
+    if ((uses.users(tile) >> device.id & 1) == 0) return false;
+    return uses.first_use(tile, device.id)->access != Access::write;
   };
   PlaceCandidate candidate;
   candidate.device = device.id;
   candidate.kernel_seconds = prediction_.seconds_on(planned, device.id);
   candidate.experience = prediction_.experience_on(planned, device.id);
   candidate.queued_seconds =
-      state_.plan.on(device.id).queued_seconds / ScheduleState::width(device);
+      state_.plan.load(device.id).queued_seconds / ScheduleState::width(device);
   for (int i = 0; i < task.operand_count; ++i) {
     if (task.reduction(i)) continue;
     const TileId tile = task.operands[i].datum->tile;
@@ -121,12 +122,12 @@ void Placement::note_stealable(const DeviceState& thief) {
   queued_.assign(state_.devices.size(), 0);
   for (const DeviceState& device : state_.devices) {
     if (device.id == thief.id || device.lost) continue;
-    const DevicePlan& plan = state_.plan.on(device.id);
+    const PlanSet& ready = state_.plan.on(device.id).ready();
+    const auto& [queued_seconds, learning] = state_.plan.load(device.id);
     const bool keeps_all =
-        device.space == host_space && plan.learning == 0 && !policy_.traits().steals_from_host;
-    if (plan.ready.empty() || keeps_all) continue;
-    queued_[device.id] =
-        plan.queued_seconds > 0 ? plan.queued_seconds : static_cast<double>(plan.ready.size());
+        device.space == host_space && learning == 0 && !policy_.traits().steals_from_host;
+    if (ready.empty() || keeps_all) continue;
+    queued_[device.id] = queued_seconds > 0 ? queued_seconds : static_cast<double>(ready.size());
   }
 }
 
@@ -145,7 +146,7 @@ StealCandidate Placement::steal_candidate(const PlannedTask& planned, const Devi
       candidate.bytes_here += size;
     } else if (slot.access != Access::write) {
       candidate.bytes_missing += size;
-      const bool returns = writes(slot.access) && state_.plan.uses(tile).writers > 1;
+      const bool returns = writes(slot.access) && state_.plan.uses().at(tile).writers > 1;
       fetch += memory.transfers().fetch_seconds(tile, thief.space) *
                (returns ? pace::there_and_back : 1);
     }
@@ -187,7 +188,7 @@ bool Placement::steal_from(const DeviceState& victim, DeviceState& thief) {
   const double share = ScheduleState::width(victim);
   const double busy = thief.issued_seconds / ScheduleState::width(thief);
   double ahead = victim.issued_seconds / share;
-  for (PlannedTask* planned : state_.plan.on(victim.id).ready) {
+  for (PlannedTask* planned : state_.plan.on(victim.id).ready()) {
     if (offered_.size() == pace::most_looked ||
         (victim.space == host_space && ++looked > 4 * pace::most_looked))
       break;

@@ -36,7 +36,7 @@ void Prediction::place_on(PlannedTask& planned, DeviceId device) {
 
 void Prediction::renew(PlannedTask& planned) {
   if (!planned.learns) return;
-  double& queued = state_.plan.on(planned.device).queued_seconds;
+  double& queued = state_.plan.load(planned.device).queued_seconds;
   queued -= planned.seconds;
   planned.seconds = seconds_on(planned, planned.device);
   queued += planned.seconds;

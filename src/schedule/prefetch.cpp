@@ -39,9 +39,9 @@ Prefetch::Prefetch(ScheduleState& state, CheckedPolicy& policy) : state_(state),
 
 bool Prefetch::is_obsolete(const Fetch& fetch, const DeviceState& device) {
   const Directory& directory = state_.memory->directory();
-  const PlannedAccess* const use = state_.plan.first_use(fetch.tile, device.id);
-  return !use || !state_.plan.reads_present(*use) || directory.valid(fetch.tile, device.space) ||
-         !directory.written(fetch.tile);
+  const PlannedAccess* const use = state_.plan.uses().first_use(fetch.tile, device.id);
+  return !use || !state_.plan.uses().reads_present(*use) ||
+         directory.valid(fetch.tile, device.space) || !directory.written(fetch.tile);
 }
 
 bool Prefetch::holds(const Fetch& fetch, const DeviceState& device) {

@@ -60,7 +60,7 @@ bool Pulls::is_most_urgent(const PlannedTask& planned) const {
   const std::int64_t priority = planned.task->priority;
   if (!priorities_.empty() && *priorities_.rbegin() >= priority) return false;
   return std::ranges::all_of(state_.devices, [&](const DeviceState& device) {
-    const PlanSet& ready = state_.plan.on(device.id).ready;
+    const PlanSet& ready = state_.plan.on(device.id).ready();
     std::size_t looked = 0;
     for (auto next = ready.begin(); next != ready.end() && looked < most_looked; ++next, ++looked)
       if ((*next)->task->priority >= priority) return false;
@@ -70,13 +70,13 @@ bool Pulls::is_most_urgent(const PlannedTask& planned) const {
 
 bool Pulls::is_idle() const {
   return !state_.any_issued() && std::ranges::all_of(state_.devices, [&](const DeviceState& each) {
-    return state_.plan.on(each.id).ready.empty();
+    return state_.plan.on(each.id).ready().empty();
   });
 }
 
 void Pulls::pull(const DeviceState& device) {
   if (tasks_.empty() || device.is_closed()) return;
-  if (state_.plan.on(device.id).ready.size() >= pace::pulled_ahead) return;
+  if (state_.plan.on(device.id).ready().size() >= pace::pulled_ahead) return;
   const std::function<bool(std::uint32_t)> has = [&](std::uint32_t tile) {
     return state_.memory->directory().valid(tile, device.space);
   };

@@ -32,7 +32,7 @@ ReadyCandidate ReadyOrder::candidate(const DeviceState& device, const PlannedTas
 void ReadyOrder::begin(const DeviceState& device) {
   tasks_.clear();
   std::size_t operands = 0;
-  for (PlannedTask* const planned : state_.plan.on(device.id).ready) {
+  for (PlannedTask* const planned : state_.plan.on(device.id).ready()) {
     if (tasks_.size() == most_tasks) break;
     tasks_.push_back(planned);
     operands += planned->task->operand_count;

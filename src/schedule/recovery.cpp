@@ -59,7 +59,7 @@ void Recovery::write_back_failed(TileId tile, Reason reason) {
   if (owner == no_space || !state_.memory->transfers().confirmed(tile, owner))
     return;  // a new content goes home later
   if (++tries_[tile] < most_tries) {
-    state_.memory->residency().write_back(tile, reason);
+    state_.memory->write_backs().write_back(tile, reason);
     return;
   }
   tries_.erase(tile);
@@ -68,7 +68,7 @@ void Recovery::write_back_failed(TileId tile, Reason reason) {
 
 void Recovery::content_lost(TileId tile, const std::exception_ptr& error) {
   const bool is_home_lost = state_.memory->directory().home_lost(tile);
-  Datum* const datum = state_.plan.uses(tile).datum;
+  Datum* const datum = state_.plan.uses().at(tile).datum;
   // Its writer fails as well, or runs again, as long as there is a home.
   if (datum && !datum->partial && !is_home_lost && is_being_written(tile)) return;
   // What was combined is not needed any more.
@@ -91,7 +91,7 @@ void Recovery::content_lost(TileId tile, const std::exception_ptr& error) {
 
 void Recovery::confirm_written(PlannedTask& planned) {
   for (const PlannedAccess& access : planned.accesses)
-    if (writes(access.access) && state_.plan.uses(access.tile).last_writer == planned.number)
+    if (writes(access.access) && state_.plan.uses().at(access.tile).last_writer == planned.number)
       state_.memory->transfers().confirm(access.tile);
 }
 
@@ -100,7 +100,7 @@ void Recovery::poison_written(PlannedTask& planned) {
   for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
     const OperandSlot& slot = planned.task->operands[i];
     if (!writes(slot.access)) continue;
-    const TileUses& uses = state_.plan.uses(slot.datum->tile);
+    const TileUses& uses = state_.plan.uses().at(slot.datum->tile);
     const std::uint32_t epoch = planned.accesses[i].epoch;
     if (!planned.issued || uses.epoch == epoch)
       slot.datum->poisoned.store(true, std::memory_order_release);
@@ -135,7 +135,7 @@ std::uint32_t Recovery::rewriters(const PlannedTask& planned, TileId tile) const
 
 /// The last task that writes it is in flight.
 bool Recovery::is_being_written(TileId tile) {
-  const std::uint64_t writer = state_.plan.uses(tile).last_writer;
+  const std::uint64_t writer = state_.plan.uses().at(tile).last_writer;
   if (writer == 0) return false;
   bool found = ending_ && ending_->number == writer;
   for_each_in_flight(
@@ -152,7 +152,7 @@ bool Recovery::has_what_it_began_with(const PlannedTask& planned) {
     const TileId tile = slot.datum->tile;
     if (access.datum != slot.datum || slot.access == Access::reduce || directory.home_lost(tile))
       return false;
-    const TileUses& uses = state_.plan.uses(tile);
+    const TileUses& uses = state_.plan.uses().at(tile);
     const std::uint32_t since = uses.versions_issued - access.versions_before;
     if (since != rewriters(planned, tile) + (writes(slot.access) ? 1 : 0)) return false;
     if (slot.access == Access::write) continue;
@@ -170,7 +170,8 @@ bool Recovery::is_result_lost(const PlannedTask& planned) {
     const OperandSlot& slot = planned.task->operands[i];
     if (planned.accesses[i].datum != slot.datum || !writes(slot.access)) continue;
     const TileId tile = slot.datum->tile;
-    if (!state_.memory->directory().written(tile) || state_.plan.uses(tile).rewritten) return true;
+    if (!state_.memory->directory().written(tile) || state_.plan.uses().at(tile).rewritten)
+      return true;
   }
   return false;
 }
@@ -183,18 +184,18 @@ bool Recovery::run_again(PlannedTask& planned) {
   for (const OperandSlot& slot : task.slots())
     if (slot.access != Access::write && !state_.memory->directory().written(slot.datum->tile)) {
       state_.memory->restore_home(slot.datum->tile);
-      state_.plan.uses(slot.datum->tile).rewritten = true;
+      state_.plan.uses().at(slot.datum->tile).rewritten = true;
     }
-  state_.plan.on(planned.device).queued_seconds -= planned.seconds;
+  state_.plan.load(planned.device).queued_seconds -= planned.seconds;
   planned.again = true;
   planned.source_error = nullptr;
   for (DeviceState& device : state_.devices) {
     if (!feasibility_.can_run(device, task) || !launcher_.issue_again(device, planned)) continue;
     for (const OperandSlot& slot : task.slots())
-      if (writes(slot.access)) state_.plan.uses(slot.datum->tile).rewritten = true;
+      if (writes(slot.access)) state_.plan.uses().at(slot.datum->tile).rewritten = true;
     return true;
   }
-  state_.plan.on(planned.device).queued_seconds += planned.seconds;
+  state_.plan.load(planned.device).queued_seconds += planned.seconds;
   return false;
 }
 

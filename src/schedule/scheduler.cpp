@@ -53,7 +53,7 @@ void Scheduler::add(Datum& datum) {
       memory_.replicas().add({datum.home, static_cast<std::size_t>(datum.rows) * element,
                               static_cast<std::size_t>(datum.cols),
                               static_cast<std::size_t>(datum.ld) * element, datum.home_space});
-  TileUses& uses = state_.plan.uses(datum.tile);
+  TileUses& uses = state_.plan.uses().at(datum.tile);
   uses = TileUses{};
   uses.datum = &datum;
   uses.is_partial = datum.partial;
@@ -64,7 +64,7 @@ void Scheduler::remove(Datum& datum) {
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("remove", datum.tile); });
   memory_.residency().remove(datum.tile);
-  state_.plan.uses(datum.tile) = TileUses{};
+  state_.plan.uses().at(datum.tile) = TileUses{};
 }
 
 void Scheduler::submitted(Task& task, const Cost& cost) {
@@ -163,7 +163,7 @@ void Scheduler::lose(DeviceState& device, const std::exception_ptr& cause,
   recovery_.set_aside(device, cause, ending);
   prefetch_.forget(device);
   gangs_.device_lost(device.id, cause);
-  const PlanSet& planned = state_.plan.on(device.id).planned;
+  const PlanSet& planned = state_.plan.on(device.id).planned();
   const std::vector<PlannedTask*> homeless(planned.begin(), planned.end());
   for (PlannedTask* const task : homeless) {
     state_.plan.unplace(*task);

@@ -126,7 +126,7 @@ class Scheduler {
   Error no_buffer() const { return turns_.no_buffer(); }
   template <class Visit>
   void for_each_datum(Visit&& visit) {
-    state_.plan.for_each_datum(visit);
+    state_.plan.uses().for_each_datum(visit);
   }
   /// What each device has, and which tasks wait for what; for people.
   std::string status() const { return describe(state_); }

@@ -30,12 +30,12 @@ Homecoming Scheduler::bring_home(Datum& datum) {
     return directory.in_flight(tile, directory.home(tile)) ? Homecoming::under_way
                                                            : Homecoming::home;
   const bool starts = !memory_.transfers().confirmed(tile, owner) ||
-                      memory_.residency().send_home(tile, Reason::write_back);
+                      memory_.evictor().send_home(tile, Reason::write_back);
   return starts ? Homecoming::under_way : Homecoming::no_buffer;
 }
 
 bool Scheduler::in_use(const Datum& datum) const {
-  const TileUses& uses = *state_.plan.known_uses(datum.tile);
+  const TileUses& uses = *state_.plan.uses().known(datum.tile);
   if (uses.writers > 0 || uses.users > 0) return true;
   for (SpaceId space = 0; space < memory_.replicas().spaces(); ++space)
     if (memory_.directory().pins(datum.tile, space) > 0) return true;
@@ -43,7 +43,7 @@ bool Scheduler::in_use(const Datum& datum) const {
 }
 
 bool Scheduler::give_back(Datum& datum, bool overwrites) {
-  const TileUses* const known = state_.plan.known_uses(datum.tile);
+  const TileUses* const known = state_.plan.uses().known(datum.tile);
   if (!known || known->datum != &datum) return true;  // it was removed meanwhile
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("give_back", datum.tile, overwrites); });
@@ -64,7 +64,7 @@ void Scheduler::host_wrote(Datum& datum) {
 void Scheduler::give(Datum& datum) {
   if (memory_.directory().home_lost(datum.tile)) return;
   memory_.residency().give_home(datum.tile);
-  state_.plan.overwritten(datum.tile);
+  state_.plan.uses().overwritten(datum.tile);
   overwritten(datum);
   datum.failed_number.store(UINT64_MAX);
 }

@@ -9,16 +9,16 @@ namespace quadriga {
 std::string describe(const ScheduleState& state) {
   std::string text;
   for (const DeviceState& device : state.devices) {
-    const DevicePlan& plan = state.plan.on(device.id);
+    const DeviceOrder& plan = state.plan.on(device.id);
     text += fmt::format("  {}{}: {} issued, {} ready, {} planned", state.described(device).name,
-                        device.lost ? " (lost)" : "", device.issued, plan.ready.size(),
-                        plan.planned.size());
+                        device.lost ? " (lost)" : "", device.issued, plan.ready().size(),
+                        plan.planned().size());
     if (device.head)
       text += fmt::format("; task {} '{}' waits for room", device.head->task->id.load(),
                           device.head->task->codelet->name);
     if (device.claimed) text += "; tasks that start together wait for room";
     int shown = 0;
-    for (const PlannedTask* planned : plan.planned) {
+    for (const PlannedTask* planned : plan.planned()) {
       if (planned->ready || ++shown > 3) continue;
       text += fmt::format("; task {} '{}' waits for {} predecessors", planned->task->id.load(),
                           planned->task->codelet->name, planned->task->pending.load() & 0xffffffff);

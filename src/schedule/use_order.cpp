@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/plan.h"
+#include "schedule/planned_task.h"
 
 namespace quadriga {
 namespace {

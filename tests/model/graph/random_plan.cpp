@@ -122,7 +122,7 @@ class RandomPlan {
       spaces_[device].here.insert(tile);
   }
   void depart(TileId tile, DeviceId device) {
-    if (spaces_[device].here.erase(tile) > 0) plan_.departed(tile, device);
+    if (spaces_[device].here.erase(tile) > 0) plan_.uses().departed(tile, device);
   }
   DeviceId some_device() { return static_cast<DeviceId>(random_.below(used_)); }
 
@@ -155,7 +155,7 @@ class RandomPlan {
       if (++looked > Lookahead::most_tasks || result.size() >= Lookahead::most_fetches) break;
       for (std::size_t i = 0; i < planned->accesses.size(); ++i)
         if (here.insert(planned->accesses[i].datum->tile).second &&
-            plan_.reads_present(planned->accesses[i]))
+            plan_.uses().reads_present(planned->accesses[i]))
           result.push_back(planned->accesses[i].datum->tile);
     }
     return result;
@@ -173,19 +173,19 @@ class RandomPlan {
     return {};
   }
   std::string compare(DeviceId device) {
-    if (!std::ranges::equal(plan_.on(device).planned, planned_on(device, false)))
+    if (!std::ranges::equal(plan_.on(device).planned(), planned_on(device, false)))
       return "other planned tasks, or in another order";
-    if (!std::ranges::equal(plan_.on(device).ready, planned_on(device, true)))
+    if (!std::ranges::equal(plan_.on(device).ready(), planned_on(device, true)))
       return "other ready tasks, or in another order";
     for (TileId tile = 0; tile < tiles; ++tile) {
       const Position position =
           random_.below(tasks_.size() + 1) | (std::uint64_t{INT32_MAX - random_.below(50)} << 32);
       for (const Position after : {Position{0}, position})
-        if (plan_.next_use_after(tile, device, after) != next_use_after(tile, device, after))
+        if (plan_.uses().next_use_after(tile, device, after) != next_use_after(tile, device, after))
           return fmt::format("another next use of tile {} after {}", tile, after);
-      if (plan_.next_use(tile, device) != next_use_after(tile, device, 0))
+      if (plan_.uses().next_use(tile, device) != next_use_after(tile, device, 0))
         return fmt::format("another next use of tile {}", tile);
-      const bool is_user = plan_.possible_users(tile) >> device & 1;
+      const bool is_user = plan_.uses().possible_users(tile) >> device & 1;
       if (is_user != (next_use_after(tile, device, 0) != UINT64_MAX))
         return fmt::format("another answer on whether a device may use tile {}", tile);
     }

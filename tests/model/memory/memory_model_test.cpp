@@ -265,7 +265,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>,
 
   bool write_home(Tile& tile) {
     while (tile.last_writer >= 0) progress();
-    while (!memory_.residency().send_home(tile.id, Reason::final))
+    while (!memory_.evictor().send_home(tile.id, Reason::final))
       if (!progress()) return false;
     return true;
   }
@@ -280,7 +280,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>,
       ASSERT_TRUE(std::holds_alternative<Awaits>(outcome)) << outcome.index();
       if (progress()) continue;
       ASSERT_FALSE(emptied) << "no room on an empty device";
-      while (memory_.residency().drain(work.space) != Awaits::nothing) ASSERT_TRUE(progress());
+      while (memory_.evictor().drain(work.space) != Awaits::nothing) ASSERT_TRUE(progress());
       emptied = true;
     }
   }
@@ -328,7 +328,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>,
     const auto space = static_cast<SpaceId>(1 + random_.below(3));
     switch (random_.below(6)) {
       case 0:
-        memory_.residency().clean_ahead(space);
+        memory_.write_backs().clean_ahead(space);
         break;
       case 1:
         memory_.residency().evict(tile.id);
@@ -341,7 +341,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>,
         progress();
         break;
       case 4:
-        if (tile.last_writer < 0) memory_.residency().write_back(tile.id, Reason::final);
+        if (tile.last_writer < 0) memory_.write_backs().write_back(tile.id, Reason::final);
         break;
       default:
         check_home(tile);

@@ -170,7 +170,7 @@ class NearBuffersTest : public ::testing::Test, public TileForecast, public Memo
   }
   int node(TileId tile) { return memory_.replicas().at(tile, host_space).node; }
   void spill(TileId tile, Reason reason = Reason::evict) {
-    EXPECT_TRUE(memory_.residency().send_home(tile, reason));
+    EXPECT_TRUE(memory_.evictor().send_home(tile, reason));
   }
 
   std::map<TileId, std::uint64_t> next_uses_;
@@ -210,7 +210,7 @@ TEST_F(NearBuffersTest, TheFarthestUseLeavesFromWhicheverNode) {
     next_uses_[tiles.back()] = 10 + i % 3;
   }
   end_copies();
-  EXPECT_EQ(memory_.residency().make_room(page, host_space), Awaits::nothing);
+  EXPECT_EQ(memory_.evictor().make_room(page, host_space), Awaits::nothing);
   EXPECT_EQ(evicted_, (std::vector<TileId>{tiles[2]})) << "the device still has it";
   spill(written_on(2));
   EXPECT_EQ(end_copies(), (std::vector<int>{2})) << "where one has left";

@@ -83,7 +83,7 @@ class RelayTest : public ::testing::Test, public TileForecast, public MemoryList
   /// No task writes it again.
   void write_final_of(TileId tile) {
     finals_.insert(tile);
-    memory_->residency().write_final(tile);
+    memory_->final_writes().write(tile);
   }
   void write_final(SpaceId space) { write_final_of(written(space)); }
   /// Copies on a stream that haven't ended.

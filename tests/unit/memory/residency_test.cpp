@@ -80,7 +80,7 @@ class ResidencyTest : public ::testing::Test, public TileForecast, public Memory
   /// Who leaves, or begins to, so that one more tile has room.
   TileId victim() {
     evicted_.clear();
-    const Awaits awaited = memory_.residency().make_room(tile_bytes, 1);
+    const Awaits awaited = memory_.evictor().make_room(tile_bytes, 1);
     EXPECT_EQ(awaited, evicted_.empty() ? Awaits::room : Awaits::nothing);
     if (!evicted_.empty()) return evicted_.front();
     for (const TileId tile : memory_.pool(1).residents())
@@ -136,7 +136,7 @@ TEST_F(ResidencyTest, WhatIsPinnedStays) {
   const std::array needs{Need{add(), Access::read}, Need{add(), Access::read}};
   ASSERT_TRUE(is_done(memory_.staging().stage(needs, 1)));
   end_copies();
-  EXPECT_EQ(memory_.residency().make_room(tile_bytes, 1), Awaits::room);
+  EXPECT_EQ(memory_.evictor().make_room(tile_bytes, 1), Awaits::room);
   EXPECT_TRUE(evicted_.empty());
 }
 
@@ -160,10 +160,10 @@ TEST_F(ResidencyTest, NothingGoesHomeBeforeItsProducerHasEnded) {
   const Need need{tile, Access::write};
   ASSERT_TRUE(is_done(memory_.staging().stage({&need, 1}, 1)));
   memory_.used(tile, 1, Access::write, {6, ++kernels_});
-  EXPECT_THROW(memory_.residency().write_back(tile, Reason::final), Error);
+  EXPECT_THROW(memory_.write_backs().write_back(tile, Reason::final), Error);
   EXPECT_EQ(memory_.directory().owner(tile), 1u) << "nothing was queued";
   memory_.transfers().confirm(tile);
-  EXPECT_TRUE(memory_.residency().write_back(tile, Reason::final));
+  EXPECT_TRUE(memory_.write_backs().write_back(tile, Reason::final));
   EXPECT_EQ(memory_.directory().owner(tile), no_space);
 }
 

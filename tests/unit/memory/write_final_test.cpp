@@ -65,7 +65,7 @@ class WriteFinalTest : public ::testing::Test, public TileForecast, public Memor
     memory_.used(tile, space, access, {6, ++kernels_});
     memory_.residency().unpin(tile, space);
   }
-  void write_final(TileId tile) { memory_.residency().write_final(tile); }
+  void write_final(TileId tile) { memory_.final_writes().write(tile); }
   /// Copies on a stream that haven't ended.
   std::size_t under_way(StreamId stream) {
     for (const Instruction& each : instructions_.pending())

@@ -48,7 +48,7 @@ TEST_F(EndingsTest, ATaskThatWasNeverIssuedReleasesNothing) {
   endings_.end(planned, error(Errc::cancelled));
   EXPECT_EQ(pins(a), 0u);
   EXPECT_EQ(state_.devices[0].head, nullptr) << "nothing waits behind it any more";
-  EXPECT_TRUE(state_.plan.on(0).ready.empty());
+  EXPECT_TRUE(state_.plan.on(0).ready().empty());
   EXPECT_TRUE(a.poisoned);
 }
 

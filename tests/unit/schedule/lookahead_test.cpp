@@ -71,8 +71,8 @@ class Program {
   }
   /// The head leaves the plan with its tiles in the device's memory.
   void issue(Space& space) {
-    if (plan_.on(0).planned.empty()) return;
-    PlannedTask& head = **plan_.on(0).planned.begin();
+    if (plan_.on(0).planned().empty()) return;
+    PlannedTask& head = **plan_.on(0).planned().begin();
     for (const PlannedAccess& access : head.accesses) space.here.insert(access.datum->tile);
     plan_.issue(head);
     plan_.end(head);
@@ -82,18 +82,18 @@ class Program {
     std::vector<TileId> result;
     std::set<TileId> here = space.here;
     std::size_t looked = 0;
-    for (const PlannedTask* planned : plan_.on(0).planned) {
+    for (const PlannedTask* planned : plan_.on(0).planned()) {
       if (++looked > Lookahead::most_tasks || result.size() >= Lookahead::most_fetches) break;
       for (std::size_t i = 0; i < planned->accesses.size(); ++i)
         if (here.insert(planned->accesses[i].datum->tile).second &&
-            plan_.reads_present(planned->accesses[i]))
+            plan_.uses().reads_present(planned->accesses[i]))
           result.push_back(planned->accesses[i].datum->tile);
     }
     return result;
   }
   void leave(Space& space) {
     const TileId tile = some_tile();
-    if (space.here.erase(tile) > 0) plan_.departed(tile, 0);
+    if (space.here.erase(tile) > 0) plan_.uses().departed(tile, 0);
   }
   TileId some_tile() { return static_cast<TileId>(random_.below(tiles)); }
   Plan& plan() { return plan_; }
@@ -226,7 +226,7 @@ TEST(Lookahead, HasNewsOnlyOfWhatChangedOrCanBeFetched) {
   program.issue(space);
   EXPECT_FALSE(lookahead.has_news()) << "a task whose tiles are here leaves";
   space.here.erase(2);
-  program.plan().departed(2, 0);
+  program.plan().uses().departed(2, 0);
   EXPECT_TRUE(lookahead.has_news()) << "a tile that is needed left";
   EXPECT_EQ(bring(), 1u);
   bring();

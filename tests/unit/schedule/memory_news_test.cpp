@@ -20,7 +20,7 @@ TEST_F(MemoryNewsTest, WhoUsesContentSoonThatCameHomeMayDoMore) {
   issued({{&a, Access::update}});
   end_copies(in);
   end_kernel();
-  ASSERT_TRUE(memory_.residency().send_home(a.tile, Reason::write_back));
+  ASSERT_TRUE(memory_.evictor().send_home(a.tile, Reason::write_back));
   end_copies(out);
   EXPECT_FALSE(state_.devices[1].touched) << "it doesn't use it";
   Datum& b = datum();
@@ -28,7 +28,7 @@ TEST_F(MemoryNewsTest, WhoUsesContentSoonThatCameHomeMayDoMore) {
   end_copies(in);
   end_kernel();
   ready({{&b, Access::read}}, 1);
-  ASSERT_TRUE(memory_.residency().send_home(b.tile, Reason::write_back));
+  ASSERT_TRUE(memory_.evictor().send_home(b.tile, Reason::write_back));
   end_copies(out);
   EXPECT_TRUE(state_.devices[1].touched);
 }

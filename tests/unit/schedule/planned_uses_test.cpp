@@ -39,7 +39,7 @@ class PlannedUsesTest : public ::testing::Test {
     }
     for (TileId tile = 0; tile < data_.size(); ++tile) {
       data_[tile].tile = tile;
-      state_.plan.uses(tile).datum = &data_[tile];
+      state_.plan.uses().at(tile).datum = &data_[tile];
     }
   }
   PlannedTask& place(TileId tile, Access access, DeviceId device) {
@@ -80,7 +80,7 @@ TEST_F(PlannedUsesTest, PositionsPassAsFastAsItsTasksLast) {
   EXPECT_EQ(uses_.positions_per_second(1), 0) << "nothing is planned";
   place(0, Access::read, 0);
   place(1, Access::read, 1);
-  state_.plan.on(0).queued_seconds = 0.5;
+  state_.plan.load(0).queued_seconds = 0.5;
   EXPECT_DOUBLE_EQ(uses_.positions_per_second(1), 4) << "two positions, its own in half a second";
   EXPECT_EQ(uses_.positions_per_second(2), 0) << "no time is known";
   state_.devices[0].streams[0].issued_seconds = 0.5;
@@ -102,7 +102,7 @@ TEST_F(PlannedUsesTest, FinalIsWhatNoTaskWritesAnyMore) {
 TEST_F(PlannedUsesTest, WhatIsReadSoonIsWanted) {
   place(0, Access::read, 0);
   place(1, Access::read, 0);
-  state_.plan.on(0).queued_seconds = 1;
+  state_.plan.load(0).queued_seconds = 1;
   EXPECT_TRUE(uses_.is_wanted_within(10, 0, 1));
   EXPECT_FALSE(uses_.is_wanted_within(10, 0, 2)) << "it is used elsewhere";
   EXPECT_FALSE(uses_.is_wanted_within(10, 2, 1)) << "nobody uses it";

@@ -88,8 +88,8 @@ class SchedulerPartsTest : public ::testing::Test {
     made.ld = tile_bytes;
     made.cols = 1;
     made.tile = memory_.replicas().add({made.home, tile_bytes, 1, tile_bytes, host_space});
-    state_.plan.uses(made.tile) = {};
-    state_.plan.uses(made.tile).datum = &made;
+    state_.plan.uses().at(made.tile) = {};
+    state_.plan.uses().at(made.tile).datum = &made;
     return made;
   }
   /// A task that is placed on a device, and ready there.

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/memory/victims.cpp: the candidates, and what is known of each.
+#include "memory/victims.h"
+
+namespace quadriga {
+
+std::vector<TileId> Victims::choose(std::size_t bytes, SpaceId space, bool buffers) {
+  candidates_.clear();
+  farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
+  const Directory& directory = replicas_.directory();
+  for (const TileId tile : residency_.pool(space).residents()) {
+    if (!replicas_.idle(tile, space)) continue;
+    const bool is_dirty = directory.dirty(tile, space);
+    if (is_dirty && !write_backs_.can_be_sent(tile, space)) continue;
+    if (is_dirty && !buffers && write_backs_.needs_host(tile, space) &&
+        !replicas_.has_memory(tile, host_space))
+      continue;
+    candidates_.push_back(candidate(tile, space));
+  }
+  std::vector<TileId> victims(candidates_.size());
+  victims.resize(residency_.pool(space).choose(rule_, candidates_, bytes, victims));
+  return victims;
+}
+
+Candidate Victims::candidate(TileId tile, SpaceId space) const {
+  const Directory& directory = replicas_.directory();
+  Candidate found;
+  found.tile = tile;
+  found.offset = residency_.pool(space).offset(replicas_.at(tile, space));
+  found.bytes = residency_.pool(space).rounded(replicas_.block_bytes(tile, space));
+  found.next_use = forecast_.next_use(tile, space);
+  found.last_use = replicas_.at(tile, space).last_use;
+  found.dirty = directory.dirty(tile, space);
+  if (!found.dirty) return found;
+  found.final = forecast_.is_final(tile);
+  found.write_back_seconds = write_backs_.seconds(tile, space);
+  return found;
+}
+
+}  // namespace quadriga
