@@ -16,6 +16,7 @@
 #include "device/factory.h"
 #include "line.h"
 #include "message_cost.h"
+#include "planning_cost.h"
 #include "tile_kernels.h"
 
 namespace quadriga::bench {
@@ -55,6 +56,7 @@ class Calibration {
       if (computes) measure(id);
     }
     message();
+    planning();
   }
 
  private:
@@ -108,6 +110,20 @@ class Calibration {
     if (machine_.message.latency_seconds == 0) return;
     Line("message").add("value", machine_.message.latency_seconds).add("unit", "s").print();
     Line("message-busy").add("value", machine_.message.busy_seconds).add("unit", "s").print();
+  }
+
+  /// By the figures that were found: a trial takes as long as its program has tasks.
+  void planning() {
+    machine_.planning = planning_cost(machine_, repeat_);
+    const PlanningCost& cost = machine_.planning;
+    if (cost.task_seconds == 0) return;
+    const auto say = [](const char* what, double seconds) {
+      Line(fmt::format("planning-{}", what)).add("value", seconds).add("unit", "s").print();
+    };
+    say("engine", cost.engine_seconds);
+    say("task", cost.task_seconds);
+    say("listed", cost.listed_seconds);
+    say("product", cost.product_seconds);
   }
 
   std::int64_t largest(const Device& device, DType type, std::size_t streams) const {

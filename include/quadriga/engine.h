@@ -160,8 +160,9 @@ class Engine {
   /// Cancels tasks that have not started and waits for running ones, except the calling task. Then
   /// results of those that ended are home and the host may write its memory, as after wait(), but
   /// for content that has no way home, or whose old one (EngineOptions::renaming_bytes) another
-  /// thread holds: the next wait() brings it, or says why not. The engine stays usable.
-  /// Errors: unavailable within a task on a device.
+  /// thread holds: the next wait() brings it, or says why not. What cancelled tasks should have
+  /// written counts as lost until a task writes it. Within a task renamed content stays where it
+  /// is. The engine stays usable. Errors: unavailable within a task on a device.
   void cancel();
 
   const Machine& machine() const noexcept;

@@ -85,6 +85,15 @@ struct MessageCost {
   bool operator==(const MessageCost&) const = default;
 };
 
+/// What planning a call costs on a core of the host, in seconds. 0: unknown.
+struct PlanningCost {
+  double engine_seconds = 0;   ///< A trial of a plan by the virtual clock: its engine,
+  double task_seconds = 0;     ///< and each task.
+  double listed_seconds = 0;   ///< Each task in a list schedule,
+  double product_seconds = 0;  ///< each product of tiles when the order of a product is rehearsed.
+  bool operator==(const PlanningCost&) const = default;
+};
+
 /// A machine, discovered, emulated or described by a JSON file (machines/*.json are examples).
 class Machine {
  public:
@@ -117,6 +126,7 @@ class Machine {
   std::map<std::string, std::map<std::string, std::map<double, double>>, std::less<>> kernels;
   double launch_seconds = 0;
   MessageCost message;
+  PlanningCost planning;
 
   int spaces() const noexcept;  ///< The host's, and one per device with its own memory.
   /// Of a copy whose end on the host lies on a node: that node's route if it has one, else the one

@@ -131,7 +131,8 @@ int64_t quadriga_task_done(quadriga_engine* engine, const quadriga_task* task, i
  * first failure. */
 int64_t quadriga_wait_all(quadriga_engine* engine, double timeout);
 /* Cancels tasks that haven't started, and waits for those that run; results of those that ended are
- * home then, and the host may write its memory, as after quadriga_wait_all(). */
+ * home then, and the host may write its memory, as after quadriga_wait_all(). What a cancelled task
+ * should have written counts as lost until a task writes it. */
 int64_t quadriga_cancel(quadriga_engine* engine);
 
 #ifdef __cplusplus

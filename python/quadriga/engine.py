@@ -71,7 +71,7 @@ class Engine:
     spill : path-like, optional
         A file to create, which holds such tiles instead.
     renaming : int or str, optional
-        Limit of host memory for what tasks overwrite while others read it: they don't wait then.
+        Limit of memory for what tasks overwrite while others read it. Default, 0: the setting.
     reproducible : bool, optional
         Default of `reproducible` in `linalg` calls. Default: the setting.
     believed : str or Machine, optional
@@ -339,7 +339,8 @@ class Engine:
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
         """Wait for the tasks that access the data; timeout and errors as in `wait`."""
         with self._tasks.originals():
-            self.core.wait_data(data.place.core, seconds_of(timeout))
+            seconds, look = seconds_of(timeout), self._tasks.look
+            self.core.wait_data(data.place.core, seconds, look, (data.place, True))
 
     def cancel(self) -> None:
         """Cancel tasks that haven't started and wait: arrays are current, the engine usable."""

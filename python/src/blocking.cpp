@@ -209,7 +209,11 @@ class BlockingCall : public std::enable_shared_from_this<BlockingCall> {
     std::unique_lock lock(mutex_);
     do {
       lock.unlock();
-      state_->engine().cancel();
+      try {
+        state_->engine().cancel();
+      } catch (const std::exception&) {
+        // An engine that broke tells whoever calls it next; the work ends by that, too.
+      }
       lock.lock();
     } while (!changed_.wait_for(lock, 10ms, [this] { return done_; }));
     state_->come_back();
@@ -287,10 +291,8 @@ void block_in_slices(const std::shared_ptr<EngineState>& state, double seconds, 
       leave(state);
       throw;
     }
-    if (seconds < 0) {  // else it ends in any case
-      if (look) look();
-      continue;
-    }
+    if (look) look();
+    if (seconds < 0) continue;
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     left = std::max(0.0, seconds - passed.count());
   }

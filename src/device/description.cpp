@@ -97,6 +97,7 @@ void use_description(Machine& machine, const Machine& description) {
   if (!description.kernels.empty()) machine.kernels = description.kernels;
   if (description.launch_seconds > 0) machine.launch_seconds = description.launch_seconds;
   if (description.message.latency_seconds > 0) machine.message = description.message;
+  if (description.planning.task_seconds > 0) machine.planning = description.planning;
 }
 
 }  // namespace quadriga

@@ -207,6 +207,14 @@ MessageCost read_message(const Json& json) {
   return cost;
 }
 
+PlanningCost read_planning(const Json& json) {
+  expect_object(json, "planning");
+  const auto seconds = [&](const char* key) {
+    return read_number(member(json, key, "planning"), fmt::format("planning.{}", key), 1e-12, 1);
+  };
+  return {seconds("engine"), seconds("task"), seconds("listed"), seconds("product")};
+}
+
 void read_links(const Json& json, Machine& machine) {
   expect_object(json, "links");
   for (const auto& [name, value] : json.items()) {
@@ -399,6 +407,7 @@ Machine Machine::from_json(std::string_view text) {
   if (json.contains("kernels")) read_kernels(json["kernels"], machine);
   if (json.contains("launch")) machine.launch_seconds = read_number(json["launch"], "launch", 0, 1);
   if (json.contains("message")) machine.message = read_message(json["message"]);
+  if (json.contains("planning")) machine.planning = read_planning(json["planning"]);
   return machine;
 }
 
@@ -413,6 +422,11 @@ std::string Machine::to_json() const {
   json["launch"] = launch_seconds;
   if (message.latency_seconds > 0)
     json["message"] = {{"latency", message.latency_seconds}, {"busy", message.busy_seconds}};
+  if (planning.task_seconds > 0)
+    json["planning"] = {{"engine", planning.engine_seconds},
+                        {"task", planning.task_seconds},
+                        {"listed", planning.listed_seconds},
+                        {"product", planning.product_seconds}};
   return json.dump(1);
 }
 

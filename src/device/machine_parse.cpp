@@ -425,6 +425,7 @@ void append(Machine& machine, const Machine& part, std::string_view item) {
   machine.launch_seconds = std::max(machine.launch_seconds, part.launch_seconds);
   if (part.message.latency_seconds > machine.message.latency_seconds)
     machine.message = part.message;
+  if (part.planning.task_seconds > machine.planning.task_seconds) machine.planning = part.planning;
 }
 
 /// All devices that are found; where none can be used, the cores.

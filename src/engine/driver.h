@@ -17,6 +17,7 @@
 #include <quadriga/engine.h>
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -89,9 +90,15 @@ class Driver final : public Executor {
   void break_down(std::exception_ptr error);
   VirtualDrive::Hooks hooks();
 
-  bool go_home(Datum& datum, std::exception_ptr& refusal);
+  /// What has no way home, and why.
+  struct Refused {
+    std::vector<Datum*> data;
+    std::exception_ptr why;
+  };
+  bool go_home(Datum& datum, Refused& refused);
   template <class Each>
-  bool bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each);
+  bool bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each,
+                  Refused& refused);
   bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);
   std::string describe() const;
 

@@ -42,24 +42,33 @@ bool Driver::sleep_until(const std::function<bool()>& condition, Nanoseconds dea
 
 /// Starts the way home if it can; true if there is nothing left to wait for: no way will be found
 /// either once nothing is to come that might free a buffer on the host.
-bool Driver::go_home(Datum& datum, std::exception_ptr& refusal) {
+bool Driver::go_home(Datum& datum, Refused& refused) {
   const Homecoming homecoming = scheduler_->bring_home(datum);
   if (homecoming != Homecoming::no_buffer) return homecoming == Homecoming::home;
   if (scheduler_->in_flight() || ended() < graph_.submitted()) return false;
-  refusal = std::make_exception_ptr(scheduler_->no_buffer());
+  refused.why = std::make_exception_ptr(scheduler_->no_buffer());
+  refused.data.push_back(&datum);
   return true;
 }
 
 bool Driver::bring_all_home(Nanoseconds deadline) {
   std::vector<Datum*> leaving;
-  const bool is_met = bring_home({}, deadline, [&](auto&& want) {
-    scheduler_->for_each_datum([&](Datum& each) {
-      if (each.keep) return;
-      want(each);
-      if (each.home && !each.is_private && !each.resident) leaving.push_back(&each);
-    });
-  });
-  return is_met && give_back(leaving, false, deadline);
+  Refused refused;
+  bool is_met = bring_home(
+      {}, deadline,
+      [&](auto&& want) {
+        scheduler_->for_each_datum([&](Datum& each) {
+          if (each.keep) return;
+          want(each);
+          if (each.home && !each.is_private && !each.resident) leaving.push_back(&each);
+        });
+      },
+      refused);
+  // The host may write the others, whoever has no way home.
+  std::erase_if(leaving, [&](Datum* each) { return std::ranges::count(refused.data, each) > 0; });
+  if (is_met) is_met = give_back(leaving, false, deadline);
+  if (is_met && refused.why) std::rethrow_exception(refused.why);
+  return is_met;
 }
 
 bool Driver::give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) {
@@ -73,30 +82,32 @@ bool Driver::give_back(std::span<Datum* const> data, bool overwrites, Nanosecond
 
 bool Driver::bring_home(std::span<Datum* const> data, std::span<const TaskRef> after,
                         Nanoseconds deadline) {
-  return bring_home(after, deadline, [&](auto&& want) {
+  Refused refused;
+  const auto all = [&](auto&& want) {
     for (Datum* const each : data) want(*each);
-  });
+  };
+  const bool is_met = bring_home(after, deadline, all, refused);
+  if (is_met && refused.why) std::rethrow_exception(refused.why);
+  return is_met;
 }
 
 /// Of all data for which `each` calls what it is given, once the tasks have ended.
 template <class Each>
-bool Driver::bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each) {
+bool Driver::bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each,
+                        Refused& refused) {
   std::vector<Datum*> wanted;
-  std::exception_ptr refusal;
   bool has_begun = false;
   const auto all_home = [&] {
     const auto has_ended = [&](const TaskRef& ref) { return graph_.ended(ref); };
     if (!has_begun && !std::ranges::all_of(after, has_ended)) return false;
-    while (!wanted.empty() && go_home(*wanted.back(), refusal)) wanted.pop_back();
+    while (!wanted.empty() && go_home(*wanted.back(), refused)) wanted.pop_back();
     if (!std::exchange(has_begun, true))
       each([&](Datum& datum) {
-        if (datum.home && !go_home(datum, refusal)) wanted.push_back(&datum);
+        if (datum.home && !go_home(datum, refused)) wanted.push_back(&datum);
       });
     return wanted.empty();
   };
-  const bool is_met = execute_until(all_home, deadline);
-  if (is_met && refusal) std::rethrow_exception(refusal);
-  return is_met;
+  return execute_until(all_home, deadline);
 }
 
 void Driver::remove(std::span<Datum* const> data) {

@@ -73,13 +73,38 @@ std::uint64_t EngineAccess::current(const Engine& engine) noexcept {
 
 /// Tasks that were cancelled may have left copies of their operands on the way, and those that ran
 /// results on devices: either would meet what the host writes next.
+/// While what is submitted meanwhile is cancelled, so that nothing but copies is waited for.
 void Engine::Impl::settle() {
   try {
     wait_ended(renaming->bring_idle_home(), never);
     executor->bring_all_home(never);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // What can't come home now is as before; the next wait says so.
   }
+}
+
+/// By tasks that run at once: what nobody uses.
+void Engine::Impl::settle_renamed() {
+  try {
+    wait_ended(renaming->bring_idle_home(), never);
+  } catch (const std::exception&) {
+    // As above.
+  }
+}
+
+/// Of threads that cancel at once the first one begins, and the last one ends it.
+void Engine::Impl::begin_cancelling() {
+  const std::lock_guard lock(cancel_mutex);
+  if (cancelling++ > 0) return;
+  executor->cancel(true);
+  cancel_messages(true);
+}
+
+void Engine::Impl::end_cancelling() {
+  const std::lock_guard lock(cancel_mutex);
+  if (--cancelling > 0) return;
+  cancel_messages(false);
+  executor->cancel(false);
 }
 
 void Engine::cancel() {
@@ -95,15 +120,15 @@ void Engine::cancel() {
     impl.end_holds();  // the engine is about to end, and with it what waits for the host
   else
     impl.refuse_own_holds();
-  impl.executor->cancel(true);
-  impl.cancel_messages(true);
+  impl.begin_cancelling();
   impl.reductions->end_all(inside);
   impl.executor->wait(all_ended, never);
-  impl.cancel_messages(false);
-  impl.executor->cancel(false);
+  const bool settles = !inside && !impl.refuses;
+  if (settles) impl.settle();
+  impl.end_cancelling();
   impl.renaming->keep_what_was_not_copied();
+  if (settles) impl.settle_renamed();
   impl.failures.take_first();
-  if (!inside && !impl.refuses) impl.settle();
 }
 
 void EngineAccess::leave(Engine& engine, std::function<void()> end) {

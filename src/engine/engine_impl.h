@@ -96,6 +96,9 @@ struct Engine::Impl {
   void refuse_own_holds(const TaskRef* task = nullptr);
   void wait_all(double timeout);
   void settle();
+  void settle_renamed();
+  void begin_cancelling();
+  void end_cancelling();
   void wait_data(Datum& datum, double timeout);
   void wait_data(Datum& datum, std::span<Datum* const> aliases, Nanoseconds deadline);
   void wait_task(const TaskRef& ref, double timeout);
@@ -130,6 +133,8 @@ struct Engine::Impl {
   bool on_host = false;
   std::atomic<bool> refuses{false};  ///< Tasks, for the engine is about to end.
 
+  std::mutex cancel_mutex;
+  int cancelling = 0;     ///< Calls of cancel(); guarded by cancel_mutex.
   std::mutex data_mutex;  ///< Guards the members below, and the regions of `sharing`.
   std::deque<Datum> data;
   Datum* free_data = nullptr;

@@ -134,14 +134,17 @@ class MessageTasks::Left final : public DeviceSide {
 
   std::optional<DeviceId> choose(const TaskRef& ref,
                                  std::span<const OperandPlace> places) noexcept override {
+    if (task_->fault) return by_host();  // Which says why.
     if (task_->has_come) return come(places);
     if (!task_->sends() && task_->room) return std::nullopt;
+    if (task_->sends() ? fits_slot() : task_->call.seconds >= 0) return by_host();
     task_->room = nullptr;
     const OperandPlace* const place = message_place(places, !task_->sends());
     if (place) task_->room = rooms_->take(*place, size_of_tile());
     if (!task_->room) return no_device;
     task_->id = ref.id;
-    return task_->sends() || !receive(ref) ? std::optional(task_->room->device) : std::nullopt;
+    if (task_->sends()) return task_->room->device;
+    return receive(ref) ? std::nullopt : std::optional(by_host());
   }
   bool moves_to_host() noexcept override {
     if (task_->sends()) task_->room = nullptr;
@@ -159,6 +162,16 @@ class MessageTasks::Left final : public DeviceSide {
   }
 
  private:
+  DeviceId by_host() noexcept {
+    task_->room = nullptr;
+    return no_device;
+  }
+  /// By way of the host it ends without its receive; from a device it would wait for that, and
+  /// whoever writes the tile with it. Likewise a receive starts there once its predecessors have
+  /// ended, from when its deadline counts; in a room it starts when they are issued.
+  bool fits_slot() const noexcept {
+    return size_of_tile() <= task_->lane->messages().endpoint().slot_bytes();
+  }
   std::size_t size_of_tile() const noexcept {
     return static_cast<std::size_t>(task_->tile.rows * task_->tile.cols) *
            size_of(task_->tile.dtype);
@@ -181,6 +194,7 @@ class MessageTasks::Left final : public DeviceSide {
       };
       start();
     } catch (...) {
+      task_->reopen = nullptr;
       task_->fault = std::current_exception();
       return false;
     }

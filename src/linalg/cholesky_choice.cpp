@@ -32,7 +32,7 @@ class TileSearch {
   /// Sets the tile and what is known of it; returns how long its trials took.
   double choose(CholeskyChoice& choice) {
     search();
-    const std::vector<TileCandidate> worth = worth_a_trial(found_);
+    const std::vector<TileCandidate> worth = worth_a_trial(engine_.machine(), found_);
     const TileCandidate tried =
         worth.empty() ? TileCandidate{} : best_by_trial(engine_, problem_, group_.places, worth);
     choice.tile = best_;
@@ -44,7 +44,8 @@ class TileSearch {
       choice.tile = tried.tile;
       choice.tried = tried.seconds;
     }
-    return trial_seconds(std::ranges::max_element(worth, {}, &TileCandidate::tasks)->tasks);
+    const double most = std::ranges::max_element(worth, {}, &TileCandidate::tasks)->tasks;
+    return trial_seconds(engine_.machine(), most);
   }
 
  private:
@@ -72,7 +73,8 @@ class TileSearch {
   /// Of tiles that are larger than the best, but whose trial takes little enough.
   std::int64_t most_to_try() const {
     std::int64_t count = best_count_;
-    while (count > 1 && trial_seconds(cholesky_tasks(count)) > planning_seconds(least_)) --count;
+    const auto price = [&] { return trial_seconds(engine_.machine(), cholesky_tasks(count)); };
+    while (count > 1 && price() > planning_seconds(least_)) --count;
     return count;
   }
 
@@ -153,6 +155,9 @@ std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, const
                           static_cast<double>(device.compute_streams),
                           group.seconds_a_byte,
                           machine.launch_seconds,
+                          machine.planning.engine_seconds,
+                          machine.planning.task_seconds,
+                          machine.planning.listed_seconds,
                           static_cast<double>(engine.options().window),
                           static_cast<double>(engine.options().host_memory),
                           static_cast<double>(Config::global().integer("window")),
@@ -230,24 +235,26 @@ double handicapped(const PlaceOwners& places, double seconds) noexcept {
 /// repeat, they are taken to cost what was foretold.
 class TrialBill {
  public:
-  explicit TrialBill(const Engine& engine) : is_virtual_(engine.options().virtual_clock) {}
+  explicit TrialBill(const Engine& engine) : engine_(engine) {}
   /// Of trials that ran one after the other, as many as `in_turn`.
   void pay(CholeskyChoice& choice, double in_turn) const {
     using Seconds = std::chrono::duration<double>;
-    if (!is_virtual_) choice.price = Seconds(Clock::now() - begin_).count() / in_turn;
-    choice.saved -= in_turn * (is_virtual_ ? trial_seconds(choice.tasks) : choice.price);
+    const bool is_virtual = engine_.options().virtual_clock;
+    if (!is_virtual) choice.price = Seconds(Clock::now() - begin_).count() / in_turn;
+    const double stated = trial_seconds(engine_.machine(), choice.tasks);
+    choice.saved -= in_turn * (is_virtual ? stated : choice.price);
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  const bool is_virtual_;
+  const Engine& engine_;
   const Clock::time_point begin_ = Clock::now();
 };
 
 /// Tries as many places as the saved seconds allow, each trial on a core of its own. False if none.
 bool try_places(const Engine& engine, const Problem& problem, CholeskyChoice& choice) {
-  const double price = std::max(choice.price, trial_seconds(choice.tasks));
+  const double price = std::max(choice.price, trial_seconds(engine.machine(), choice.tasks));
   const auto in_turn = static_cast<std::size_t>(std::max(0.0, choice.saved / price));
   std::vector<PlaceOwners> round;
   if (choice.tried == 0) round.push_back(choice.places);
@@ -273,10 +280,9 @@ bool try_places(const Engine& engine, const Problem& problem, CholeskyChoice& ch
 }
 
 /// Whether there is time for the list schedule that tells what the call takes.
-bool may_try(const CholeskyTimes& times) {
-  constexpr double trial_over_schedule = 20;  // 3 us a task and 0.15.
-  return trial_seconds(cholesky_tasks(times.shape.tiles)) <=
-         planning_seconds(trial_over_schedule * cholesky_bound(times));
+bool may_try(const Machine& machine, const CholeskyTimes& times) {
+  return planning_cost(machine).listed_seconds * cholesky_tasks(times.shape.tiles) <=
+         planning_seconds(cholesky_bound(times));
 }
 
 CholeskyChoice search(const Engine& engine, const DeviceGroup& group, const Problem& problem,
@@ -288,7 +294,7 @@ CholeskyChoice search(const Engine& engine, const DeviceGroup& group, const Prob
   if (tile == 0) spent = TileSearch(engine, group, problem, tries).choose(choice);
   if (choice.tile == 0 || !tries) return choice;
   const CholeskyTimes times = cholesky_times(engine, group, problem.m, choice.tile, problem.dtype);
-  if (!may_try(times)) return choice;
+  if (!may_try(engine.machine(), times)) return choice;
   if (tile > 0) choice.foretold = cholesky_seconds(times);
   choice.tasks = cholesky_tasks(times.shape.tiles);
   choice.saved = planning_seconds(choice.foretold) - spent;

@@ -4,6 +4,7 @@
 #include "linalg/product_rehearsal.h"
 #include "linalg/product_search.h"
 #include "linalg/real.h"
+#include "linalg/tile_trials.h"
 
 #include <algorithm>
 #include <cmath>
@@ -154,7 +155,7 @@ class ListPlanner {
   std::vector<ProductPlan> rehearsed(double near) {
     constexpr std::size_t least = 16;
     constexpr double share_of_time = 0.25;
-    constexpr double seconds_a_product = 1e-6;
+    const double seconds_a_product = planning_cost(times_.machine()).product_seconds;
     std::ranges::stable_sort(found_, {}, &Found::seconds);
     HomeLinks home_links(times_.machine(), group_);
     double left = share_of_time * found_.front().seconds;

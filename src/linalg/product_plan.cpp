@@ -81,7 +81,7 @@ ProductPlan best_by_trial(const Engine& engine, const Problem& problem,
   const double most_seconds = planning_seconds(plans.front().seconds);
   std::vector<std::size_t> tried;
   for (std::size_t i = 0; i < plans.size() && tried.size() < most_trials; ++i)
-    if (trial_seconds(tasks_of(plans[i])) <= most_seconds) tried.push_back(i);
+    if (trial_seconds(engine.machine(), tasks_of(plans[i])) <= most_seconds) tried.push_back(i);
   if (tried.size() < 2) return std::move(plans.front());
   const std::vector<double> seconds = seconds_by_trial(tried.size(), [&](std::size_t index) {
     return seconds_by_plan(engine, problem, plans[tried[index]]);

@@ -82,7 +82,9 @@ void ProductTimes::append_to(std::vector<double>& key) const {
   key.insert(key.end(), {element_, has_peers_ ? 1.0 : 0.0, group_.seconds_a_byte});
   append(key, group_.slowed_by_runs ? group_.slowed_by_runs->runs : std::map<double, double>());
   const Machine& machine = engine_.machine();
-  key.push_back(machine.launch_seconds);
+  const PlanningCost& planning = machine.planning;
+  key.insert(key.end(), {machine.launch_seconds, planning.engine_seconds, planning.task_seconds,
+                         planning.product_seconds});
   for (const DeviceId each : group_.devices) {
     const Device& device = machine.devices[each];
     key.push_back(device.compute_streams);

@@ -11,6 +11,7 @@
 #include "base/config.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "device/reference_machine.h"
 #include "graph/pulled.h"
 #include "linalg/estimate.h"
 
@@ -22,11 +23,6 @@
 
 namespace quadriga::linalg {
 namespace {
-
-/// Of a program without data, beside others on other cores: its engine, and each task
-/// (docs/decisions/0205-who-owns-tiles-is-tried.md).
-constexpr double seconds_an_engine = 1e-4;
-constexpr double seconds_a_task = 3e-6;
 
 thread_local const PlaceOwners* imposed = nullptr;
 
@@ -82,7 +78,14 @@ double planning_seconds(double seconds) {
   return 1e-2 * static_cast<double>(Config::global().integer("planning_percent")) * seconds;
 }
 
-double trial_seconds(double tasks) noexcept { return seconds_an_engine + tasks * seconds_a_task; }
+const PlanningCost& planning_cost(const Machine& machine) {
+  return machine.planning.task_seconds > 0 ? machine.planning : reference_machine().planning;
+}
+
+double trial_seconds(const Machine& machine, double tasks) {
+  const PlanningCost& cost = planning_cost(machine);
+  return cost.engine_seconds + tasks * cost.task_seconds;
+}
 
 std::vector<double> seconds_by_trial(std::size_t count,
                                      const std::function<double(std::size_t)>& seconds_of) {
@@ -91,7 +94,7 @@ std::vector<double> seconds_by_trial(std::size_t count,
   return trials.seconds();
 }
 
-std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found) {
+std::vector<TileCandidate> worth_a_trial(const Machine& machine, std::vector<TileCandidate> found) {
   if (found.empty()) return {};
   std::ranges::stable_sort(found, {}, &TileCandidate::seconds);
   const double best = found.front().seconds;
@@ -99,7 +102,7 @@ std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found) {
   for (const TileCandidate& each : found) {
     const bool is_known = std::ranges::find(worth, each.tile, &TileCandidate::tile) != worth.end();
     const bool is_worth = each.seconds <= trial_tolerance * best &&
-                          trial_seconds(each.tasks) <= planning_seconds(best);
+                          trial_seconds(machine, each.tasks) <= planning_seconds(best);
     if (is_worth && !is_known && worth.size() < most_trials) worth.push_back(each);
   }
   if (worth.size() == 1 && worth.front().tile == found.front().tile) worth.clear();

@@ -18,10 +18,10 @@ struct TileCandidate {
   double tasks = 0;
 };
 
-/// Those that are worth a trial: within a fifth of the best, each once, the best first, where a
-/// trial takes at most the setting `planning_percent` of the best's seconds. None if only the best
-/// is.
-std::vector<TileCandidate> worth_a_trial(std::vector<TileCandidate> found);
+/// Those that are worth a trial on that machine: within a fifth of the best, each once, the best
+/// first, where a trial takes at most the setting `planning_percent` of the best's seconds. None if
+/// only the best is.
+std::vector<TileCandidate> worth_a_trial(const Machine& machine, std::vector<TileCandidate> found);
 
 /// How many times the seconds of the best a plan may seem to take to be tried.
 inline constexpr double trial_tolerance = 1.2;
@@ -30,8 +30,10 @@ inline constexpr std::size_t most_trials = 8;
 
 /// How long a call of so many seconds may try plans, by the setting `planning_percent`.
 double planning_seconds(double seconds);
+/// What planning costs on a machine: that of machines/h200x1.json where its description has none.
+const PlanningCost& planning_cost(const Machine& machine);
 /// What the trial of a program of so many tasks takes, beside others on other cores.
-double trial_seconds(double tasks) noexcept;
+double trial_seconds(const Machine& machine, double tasks);
 
 /// Runs so many trials, each on a thread of its own if there are cores, and returns what
 /// `seconds_of(index)` did; infinity for one that failed.

@@ -5,7 +5,8 @@
 // Invariants
 //   1. A buffer of the host is taken from a tile only for a copy that is queued at once, or for a
 //      task that is issued at once; who leaves a device to a buffer that is scarce has left the
-//      device when the copy ends. So two tiles never undo for ever what the other did.
+//      device when the copy ends (Residency::copy_ended). So two tiles never undo for ever what
+//      the other did.
 //   2. What has no home and leaves the host's buffers for a file is written there first; its buffer
 //      goes once that has ended. It comes back by the host's buffers.
 //

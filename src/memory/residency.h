@@ -5,6 +5,7 @@
 //   1. A block is released only when its replica is idle, that is neither pinned nor in flight:
 //      nothing queued touches it any more, so its next user has nothing to wait for.
 //   2. What is dirty is never released: it is written back, and released once that has ended.
+//   3. Who left a device to a buffer that is scarce has left it when the copy ends (evictor.h, 1).
 #pragma once
 
 #include <quadriga/machine.h>

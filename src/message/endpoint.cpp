@@ -378,6 +378,10 @@ Endpoint::PairReport Endpoint::pair(int rank) {
   return report;
 }
 
+std::size_t Endpoint::slot_bytes() const noexcept {
+  return SlotRing(nullptr, segment_->shape().messages).capacity() - sizeof(Envelope);
+}
+
 std::vector<PredictedPath> Endpoint::predict(const MessageBuffer& from, int peer,
                                              const MessageBuffer& into) {
   PathQuestion question{from, into};

@@ -47,6 +47,8 @@ class Endpoint {
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return segment_->shape().ranks; }
+  /// Of host memory: so many bytes travel with their envelope, without waiting for their receive.
+  std::size_t slot_bytes() const noexcept;
 
   /// Returns once the memory may be used again.
   /// Errors:  peer_lost; deadline, cancelled or what the interrupt throws: it was withdrawn then.

@@ -3,8 +3,8 @@
 // the lookahead sees in it. Pure.
 //
 // Invariants
-//   1. A task is in `planned` from when it is placed here until it is issued or ends, and in
-//      `ready` while it could be issued.
+//   1. A task is in `planned` from when it is placed here until it is issued, ends or is taken out
+//      to be placed anew, and in `ready` while it could be issued.
 //   2. `tasks_in_sight()` of the planned tasks have positions up to the horizon.
 #pragma once
 

@@ -138,6 +138,7 @@ class Scheduler {
   void open_devices(std::span<const std::vector<StreamId>> kernel_streams);
   void activate(PlannedTask& planned);
   void kernel_ended(const StreamOwner& owner, const Completion& completion);
+  bool knows(const Datum& datum) const;
   bool in_use(const Datum& datum) const;
   void give(Datum& datum);
   void lose(DeviceState& device, const std::exception_ptr& cause,

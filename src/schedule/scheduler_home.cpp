@@ -19,7 +19,14 @@ void Scheduler::final(Datum& datum) {
   endings_.send_final_home(datum.tile);
 }
 
+/// False if it was removed meanwhile, and its place may be another's.
+bool Scheduler::knows(const Datum& datum) const {
+  const TileUses* const known = state_.plan.uses().known(datum.tile);
+  return known && known->datum == &datum;
+}
+
 Homecoming Scheduler::bring_home(Datum& datum) {
+  if (!knows(datum)) return Homecoming::home;
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("bring_home", datum.tile); });
   if (datum.poisoned.load(std::memory_order_acquire)) return Homecoming::home;
@@ -43,8 +50,7 @@ bool Scheduler::in_use(const Datum& datum) const {
 }
 
 bool Scheduler::give_back(Datum& datum, bool overwrites) {
-  const TileUses* const known = state_.plan.uses().known(datum.tile);
-  if (!known || known->datum != &datum) return true;  // it was removed meanwhile
+  if (!knows(datum)) return true;
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("give_back", datum.tile, overwrites); });
   const Directory& directory = memory_.directory();

@@ -38,6 +38,7 @@ struct alignas(64) TileUses {
   std::uint64_t users = 0;  ///< Devices with placed tasks that use it, a bit each.
   Datum* datum = nullptr;
 };
+static_assert(sizeof(TileUses) == 64);
 
 class UseTable {
  public:

@@ -30,7 +30,7 @@ extern char** environ;
 namespace quadriga::message {
 namespace {
 
-const Patience enough{30, {}};
+const Patience enough{90, {}};
 constexpr auto token_text = "00112233445566778899aabbccddeeff";
 
 std::vector<double> counted(std::size_t count, double first) {
@@ -113,7 +113,7 @@ class CudaRank : public ::testing::Test {
  protected:
   void SetUp() override {
     if (rank_of_this() < 0) GTEST_SKIP() << "runs in processes of another test";
-    alarm(60);
+    alarm(100);
   }
 };
 

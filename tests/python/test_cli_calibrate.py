@@ -34,6 +34,8 @@ def test_a_machine_with_accelerators_is_described_whole(run, tmp_path):
     assert 0 < found["launch"] < 0.1
     assert "message:" in out
     assert 0 <= found["message"]["busy"] <= found["message"]["latency"] < 1
+    assert "planning-task:" in out
+    assert all(0 < found["planning"][key] < 1 for key in ["engine", "task", "listed", "product"])
     assert {("host", "emulated0"), ("emulated1", "emulated0")} <= {
         (route["from"], route["to"]) for route in found["routes"]
     }

@@ -95,5 +95,7 @@ def _joined(links: dict[str, Any], kernels: dict[str, Any]) -> dict[str, Any]:
     """Links of one description, kernels and what operations and messages cost of the other."""
     rates = {each["name"]: each.get("rates") for each in kernels["devices"]}
     devices = [each | {"rates": rates[each["name"]]} for each in links["devices"]]
-    costs = {key: kernels[key] for key in ("kernels", "launch", "message") if key in kernels}
+    costs = {
+        key: kernels[key] for key in ("kernels", "launch", "message", "planning") if key in kernels
+    }
     return links | {"devices": devices} | costs

@@ -108,7 +108,9 @@ class _Description:
         devices = [
             each for each in self._found["devices"] if each.get("memory") or each.get("cores")
         ]
-        known = {key: self._found[key] for key in ("nodes", "message") if key in self._found}
+        known = {
+            key: self._found[key] for key in ("nodes", "message", "planning") if key in self._found
+        }
         return (
             {"name": self._found["name"], "devices": devices}
             | known

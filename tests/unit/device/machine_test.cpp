@@ -34,7 +34,8 @@ constexpr const char* small = R"({
              {"from": "gpu0", "to": "gpu1", "links": ["slot0", "bus", "bus", "slot1"]}],
   "kernels": {"dgemm": {"gpu": {"100": 0.001, "200": 0.004}, "cpu": {"100": 0.1}}},
   "launch": 5e-6,
-  "message": {"latency": 3e-5, "busy": 4e-6}})";
+  "message": {"latency": 3e-5, "busy": 4e-6},
+  "planning": {"engine": 1e-4, "task": 3e-6, "listed": 2e-7, "product": 1e-6}})";
 
 // The message of the Error that a call throws, or "".
 template <class Call>
@@ -70,6 +71,8 @@ TEST(MachineJson, ReadsWhatIsThere) {
   EXPECT_EQ(machine.spaces(), 3);
   EXPECT_EQ(machine.launch_seconds, 5e-6);
   EXPECT_EQ(machine.message, (MessageCost{3e-5, 4e-6}));
+  EXPECT_EQ(machine.planning, (PlanningCost{1e-4, 3e-6, 2e-7, 1e-6}));
+  EXPECT_EQ(Machine::from_json(machine.to_json()).planning, machine.planning);
   EXPECT_EQ(Machine::from_json(machine.to_json()).message, machine.message);
   ASSERT_NE(machine.route(1, 2), nullptr);
   EXPECT_EQ(machine.route(1, 2)->links, (std::vector<int>{1, 0, 0, 2}));
@@ -111,6 +114,9 @@ TEST(MachineJson, ErrorsNameTheKey) {
   expect_in(refused("\"bandwidth\": 1e9", "\"bandwidth\": \"1e9\""), "links.bus.bandwidth");
   expect_in(refused("\"busy\": 4e-6", "\"busy\": 4e-5"),
             "message.busy: expected a number from 0 to 3e-05");
+  expect_in(refused("\"listed\": 2e-7", "\"listed\": 0"),
+            "planning.listed: expected a number from 1e-12 to 1");
+  expect_in(refused("\"listed\"", "\"lists\""), "planning.listed is missing");
   expect_in(refused("[\"bus\", \"slot0\"]", "[\"bus\", \"slot9\"]"), "routes[0].links[1]");
   expect_in(refused("[\"bus\", \"slot0\"]", "[]"), "routes[0].links");
   expect_in(refused("\"from\": \"host\"", "\"from\": \"cpu\""), "routes[0].from");

@@ -182,6 +182,45 @@ TEST(MessageRooms, FromTheHostToADeviceWhereTheDataWere) {
 }
 
 // What waits for its peer keeps no memory from a task that needs all of its device.
+// By way of the host it does, and whoever writes the tile next may count on it.
+TEST(MessageRooms, ASendThatFitsASlotEndsWithoutItsReceive) {
+  const auto endpoints = message::local_endpoints(2);
+  RankOnDevice own(endpoints[0], 0);
+  std::array<double, 8> home{};
+  const Data small = own.engine.data(home.data(), 8, 1, 8, DType::float64);
+  Codelet set;
+  set.name = "set one";
+  set.access = {Access::write};
+  set.cpu = [](const Arguments& arguments) { *arguments.operands[0].as<double>() = 5; };
+  own.engine.submit(set, {{small, Access::write}}, SubmitOptions{.device = own.device()});
+  MessageTasks& tasks = EngineAccess::messages(own.engine);
+  const MessageTaskPtr task =
+      tasks.make(own.lane, {CallKind::send, 1, 1},
+                 {MessageShape::of({nullptr, 8, 1, 8, DType::float64})}, 0, -1);
+  const Future sent = tasks.submit(task, std::span(&small, 1));
+  own.engine.wait(sent, enough);
+  own.engine.submit(set, {{small, Access::write}}, SubmitOptions{.device = own.device()});
+  own.engine.wait(enough);
+  EXPECT_EQ(home[0], 5);
+  EXPECT_EQ(own.direct(), 0u);
+}
+
+// It counts from when the data are ready, and a room could be filled before.
+TEST(MessageRooms, AReceiveWithADeadlineComesByTheHost) {
+  const auto endpoints = message::local_endpoints(2);
+  RankOnDevice own(endpoints[0], 1), peer(endpoints[1], 1);
+  own.set(0, 1);
+  own.engine.wait(enough);
+  const Future got = own.receive(0, 1, 1, enough);
+  peer.set(0, 7);
+  peer.send(0, 0, 1);
+  peer.engine.wait(enough);
+  own.engine.wait(got, enough);
+  own.engine.wait(enough);
+  EXPECT_EQ(own.homes[0][1], 8);
+  EXPECT_EQ(own.direct(), 0u);
+}
+
 TEST(MessageRooms, OpenMessagesLeaveTheDeviceToTasks) {
   const auto endpoints = message::local_endpoints(2);
   RankOnDevice own(endpoints[0], 4, "emulated:1,memory=56KiB;cpu:1");  // three tiles fit

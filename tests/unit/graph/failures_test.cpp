@@ -257,6 +257,25 @@ TEST_P(FailuresTest, AfterCancelTheHostReadsAndWritesAsAfterWait) {
   EXPECT_EQ(home(0), 11);
 }
 
+TEST_P(FailuresTest, CancelEndsBesideThreadsThatSubmitAndCancel) {
+  const Data data = tile(), other = tile();
+  std::atomic<bool> ends{false};
+  std::vector<std::thread> others;
+  others.emplace_back([&] {
+    for (int i = 0; i < 300; ++i) engine().submit(set_, {{data, Access::write}});
+    ends = true;
+  });
+  others.emplace_back([&] {
+    while (!ends) engine().cancel();
+  });
+  while (!ends) engine().cancel();
+  for (std::thread& each : others) each.join();
+  engine().cancel();
+  engine().submit(more_, {{other, Access::update}});
+  EXPECT_EQ(failure(), "nothing was thrown");
+  EXPECT_EQ(home(1), 1);
+}
+
 TEST_P(FailuresTest, AnEngineThatIsDroppedEndsItsWork) {
   std::atomic<int> ran{0};
   Codelet& counts = codelet(Access::update, [&](const Arguments&) { ++ran; });

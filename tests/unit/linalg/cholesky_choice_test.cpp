@@ -114,7 +114,8 @@ TEST_F(CholeskyChoices, TakeThePartOfTheirTimeThatTheSettingSays) {
   double spent = 0;
   for (int call = 1; call < 40; ++call) {
     const CholeskyChoice next = choose(engine, 11500, Asked::by_call);
-    if (next.untried.size() < choice.untried.size()) spent += trial_seconds(next.tasks);
+    if (next.untried.size() < choice.untried.size())
+      spent += trial_seconds(engine.machine(), next.tasks);
     EXPECT_LE(spent, 1e-2 * percent * (call + 1) * next.foretold) << call;
     choice = next;
   }
@@ -140,7 +141,7 @@ TEST_F(CholeskyChoices, PayForTrialsWhatTheyTook) {
       EXPECT_GT(next.price, 0);
     else
       EXPECT_LT(choice.saved + 0.6 * next.foretold,
-                2 * std::max(choice.price, trial_seconds(next.tasks)));
+                2 * std::max(choice.price, trial_seconds(engine.machine(), next.tasks)));
     EXPECT_NEAR(std::remainder(paid, next.price), 0, 1e-9) << call;
     choice = next;
   }

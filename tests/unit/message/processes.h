@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "sanitized.h"
+
 namespace quadriga::message::testing {
 
 /// A place to meet that no other test uses.
@@ -35,7 +37,7 @@ inline std::vector<int> as_processes(int size, const std::function<void(int rank
       children.push_back(child);
       continue;
     }
-    alarm(60);
+    alarm(is_sanitized ? 250 : 100);  // Before the whole test's time is over.
     try {
       body(rank);
       _exit(0);
