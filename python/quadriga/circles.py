@@ -4,8 +4,7 @@
 body's own task, or for one that follows it, neither ends.
 
 Whom a thread joins, or whose `concurrent.futures.Future` it waits for, is read from its stack.
-What waits by other means, as a body by an `Event`, and a body that waits with a timeout aren't
-seen. A thread that waits for a task otherwise than by this package isn't interrupted.
+Waits by other means, as by an `Event`, and those with a timeout aren't seen.
 """
 
 from __future__ import annotations
@@ -64,8 +63,8 @@ def refuse(
         if any(awaited(each) for each in following):
             raise Unavailable(
                 f"this thread waits for task {body.id} '{body.codelet.name}', whose body waits for "
-                "this thread: the wait can't end well; do it in the body itself, or give the "
-                "thread a copy of the body's operand"
+                "this thread: neither would end; do it in the body itself, or give the thread a "
+                "copy of the body's operand"
             )
 
 
@@ -149,13 +148,6 @@ class _Touched:
         if key not in self._shared:
             self._shared[key] = _overlap(one.array, other.array)
         return self._shared[key]
-
-
-def share(one: Any, other: Any) -> bool:
-    """Whether two places have memory in common."""
-    if one is other or one.array is None or other.array is None:
-        return one is other
-    return _overlap(one.array, other.array)
 
 
 def _overlap(one: Any, other: Any) -> bool:

@@ -70,9 +70,7 @@ class OnHost:
         tasks = data.engine._tasks
         tasks.waiting.append(None)
         try:
-            awaited = data.place, self._mode != "r"
-            mode = _MODES[self._mode]
-            self._access = core.on_host(data.place.core, mode, self._seconds, tasks.look, awaited)
+            self._access = core.on_host(data.place.core, _MODES[self._mode], self._seconds)
         except TaskFailed as error:
             raise tasks.original(error) from None
         finally:

@@ -339,8 +339,7 @@ class Engine:
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
         """Wait for the tasks that access the data; timeout and errors as in `wait`."""
         with self._tasks.originals():
-            seconds, look = seconds_of(timeout), self._tasks.look
-            self.core.wait_data(data.place.core, seconds, look, (data.place, True))
+            self.core.wait_data(data.place.core, seconds_of(timeout))
 
     def cancel(self) -> None:
         """Cancel tasks that haven't started and wait: arrays are current, the engine usable."""

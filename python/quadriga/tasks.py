@@ -177,22 +177,15 @@ class Tasks:
     def look(self, awaited: Any) -> None:
         """Refuses to wait for a body that waits for this thread; called by waits.
 
-        They wait for a record; for a memory as `settle` is given it, or a place and whether its
-        readers are waited for; or for all tasks.
+        They wait for a record, a memory as `settle` is given it, or all tasks.
         """
 
         def is_awaited(record: Record) -> bool:
             if not isinstance(awaited, tuple):
                 return awaited is None or record is awaited
-            *where, writes = awaited
+            begin, size, writes = awaited
             for place, access in zip(record.places, record.access, strict=False):
-                if not writes and access == "read":
-                    continue
-                if len(where) == 1:
-                    if circles.share(place, where[0]):
-                        return True
-                elif place.array is not None:
-                    begin, size = where
+                if place.array is not None and (writes or access != "read"):
                     first, length = registered.memory_of(place.array)
                     if first < begin + size and begin < first + length:
                         return True

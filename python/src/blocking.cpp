@@ -291,8 +291,10 @@ void block_in_slices(const std::shared_ptr<EngineState>& state, double seconds, 
       leave(state);
       throw;
     }
-    if (look) look();
-    if (seconds < 0) continue;
+    if (seconds < 0) {  // else it ends in any case
+      if (look) look();
+      continue;
+    }
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     left = std::max(0.0, seconds - passed.count());
   }

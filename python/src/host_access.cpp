@@ -28,14 +28,11 @@ struct PyHostAccess {
   }
 };
 
-/// `look` is called with `awaited` from time to time.
-PyHostAccess on_host(PyEngine& self, const Data& data, Access access, double seconds,
-                     const nb::object& look, const nb::object& awaited) {
+PyHostAccess on_host(PyEngine& self, const Data& data, Access access, double seconds) {
   auto found = std::make_shared<HostAccess>();
-  block_in_slices(
-      self.state(), seconds,
-      [found, data, access](Engine& e, double left) { *found = e.on_host(data, access, left); },
-      calling(look, awaited));
+  block_in_slices(self.state(), seconds, [found, data, access](Engine& e, double left) {
+    *found = e.on_host(data, access, left);
+  });
   return {std::move(*found)};
 }
 
@@ -86,9 +83,7 @@ bool is_home(PyEngine& self, const Data& data) {
 void bind_host_access(nb::module_& module, nb::class_<PyEngine>& engine) {
   nb::class_<PyHostAccess>(module, "HostAccess", "The host's access to data.")
       .def("release", &PyHostAccess::release);
-  engine
-      .def("on_host", on_host, nb::arg("data"), nb::arg("access"), nb::arg("seconds"),
-           nb::arg("look") = nb::none(), nb::arg("awaited") = nb::none())
+  engine.def("on_host", on_host, nb::arg("data"), nb::arg("access"), nb::arg("seconds"))
       .def("settle", settle, nb::arg("address"), nb::arg("bytes"), nb::arg("writes"),
            nb::arg("look") = nb::none())
       .def("settle_for_task", settle_for_task, nb::arg("address"), nb::arg("bytes"),

@@ -72,11 +72,10 @@ std::uint64_t EngineAccess::current(const Engine& engine) noexcept {
 }
 
 /// Tasks that were cancelled may have left copies of their operands on the way, and those that ran
-/// results on devices: either would meet what the host writes next.
-/// While what is submitted meanwhile is cancelled, so that nothing but copies is waited for.
+/// results on devices: either would meet what the host writes next. While what is submitted
+/// meanwhile is cancelled, so that nothing but copies is waited for.
 void Engine::Impl::settle() {
   try {
-    wait_ended(renaming->bring_idle_home(), never);
     executor->bring_all_home(never);
   } catch (const std::exception&) {
     // What can't come home now is as before; the next wait says so.
@@ -94,41 +93,54 @@ void Engine::Impl::settle_renamed() {
 
 /// Of threads that cancel at once the first one begins, and the last one ends it.
 void Engine::Impl::begin_cancelling() {
-  const std::lock_guard lock(cancel_mutex);
-  if (cancelling++ > 0) return;
+  const std::lock_guard lock(cancelling_mutex);
   executor->cancel(true);
   cancel_messages(true);
+  ++cancelling;
 }
 
 void Engine::Impl::end_cancelling() {
-  const std::lock_guard lock(cancel_mutex);
+  const std::lock_guard lock(cancelling_mutex);
   if (--cancelling > 0) return;
   cancel_messages(false);
   executor->cancel(false);
+}
+
+void Engine::Impl::cancel_all(Task* inside) {
+  const auto all_ended = [&] {
+    return inside ? inside->children.load(std::memory_order_acquire) == 1
+                  : executor->ended() >= graph.submitted();
+  };
+  const bool settles = !inside && !refuses;
+  begin_cancelling();
+  try {
+    reductions->end_all(inside);
+    executor->wait(all_ended, never);
+    if (settles) settle();
+    renaming->keep_what_was_not_copied();
+  } catch (...) {
+    end_cancelling();
+    throw;
+  }
+  end_cancelling();
+  if (settles) settle_renamed();
+  failures.take_first();
 }
 
 void Engine::cancel() {
   Impl& impl = checked();
   // Inside of a task what it submitted ends; the task itself can't.
   Task* const inside = current_task(impl.graph);
-  const auto all_ended = [&] {
-    return inside ? inside->children.load(std::memory_order_acquire) == 1
-                  : impl.executor->ended() >= impl.graph.submitted();
-  };
   if (inside) impl.executor->wait([] { return true; }, never);  // refused on devices
-  if (impl.refuses)
+  if (impl.refuses) {
     impl.end_holds();  // the engine is about to end, and with it what waits for the host
-  else
-    impl.refuse_own_holds();
-  impl.begin_cancelling();
-  impl.reductions->end_all(inside);
-  impl.executor->wait(all_ended, never);
-  const bool settles = !inside && !impl.refuses;
-  if (settles) impl.settle();
-  impl.end_cancelling();
-  impl.renaming->keep_what_was_not_copied();
-  if (settles) impl.settle_renamed();
-  impl.failures.take_first();
+    return impl.cancel_all(inside);
+  }
+  impl.refuse_own_holds();
+  // Whoever returns finds the data as promised, not on another one's way.
+  std::unique_lock<std::mutex> turn(impl.cancel_mutex, std::defer_lock);
+  if (!inside) turn.lock();
+  impl.cancel_all(inside);
 }
 
 void EngineAccess::leave(Engine& engine, std::function<void()> end) {

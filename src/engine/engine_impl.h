@@ -99,6 +99,7 @@ struct Engine::Impl {
   void settle_renamed();
   void begin_cancelling();
   void end_cancelling();
+  void cancel_all(Task* inside);
   void wait_data(Datum& datum, double timeout);
   void wait_data(Datum& datum, std::span<Datum* const> aliases, Nanoseconds deadline);
   void wait_task(const TaskRef& ref, double timeout);
@@ -133,8 +134,9 @@ struct Engine::Impl {
   bool on_host = false;
   std::atomic<bool> refuses{false};  ///< Tasks, for the engine is about to end.
 
-  std::mutex cancel_mutex;
-  int cancelling = 0;     ///< Calls of cancel(); guarded by cancel_mutex.
+  std::mutex cancel_mutex;  ///< Of who cancels from outside of tasks; before all others.
+  std::mutex cancelling_mutex;
+  int cancelling = 0;     ///< Calls of cancel() that go on; guarded by cancelling_mutex.
   std::mutex data_mutex;  ///< Guards the members below, and the regions of `sharing`.
   std::deque<Datum> data;
   Datum* free_data = nullptr;

@@ -134,9 +134,9 @@ class MessageTasks::Left final : public DeviceSide {
 
   std::optional<DeviceId> choose(const TaskRef& ref,
                                  std::span<const OperandPlace> places) noexcept override {
-    if (task_->fault) return by_host();  // Which says why.
     if (task_->has_come) return come(places);
     if (!task_->sends() && task_->room) return std::nullopt;
+    if (task_->fault) return by_host();  // It couldn't start; its body says why.
     if (task_->sends() ? fits_slot() : task_->call.seconds >= 0) return by_host();
     task_->room = nullptr;
     const OperandPlace* const place = message_place(places, !task_->sends());

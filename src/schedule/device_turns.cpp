@@ -27,7 +27,7 @@ bool DeviceTurns::step() {
 
 /// Invariant 1.
 bool DeviceTurns::issue_one(DeviceState& device) {
-  if (device.lost || gives_way(device)) return false;
+  if (device.lost) return false;
   if (std::exchange(device.touched, false)) device.open = true;
   if (!device.open) return false;
   parts_.pulls.pull(device);
@@ -92,8 +92,6 @@ bool DeviceTurns::try_issue(DeviceState& device, PlannedTask& planned) {
   const Verdict verdict =
       planned.gang ? parts_.gangs.issue(planned) : parts_.launcher.issue(device, planned);
   device.lacks_buffer = verdict.awaits == Awaits::buffer;
-  const bool is_short = device.lacks_buffer || verdict.awaits == Awaits::room;
-  if (claimant_ == &device && !is_short) end_claim();
   switch (verdict.kind) {
     case Verdict::Kind::issued:
       return true;
@@ -117,7 +115,7 @@ bool DeviceTurns::try_issue(DeviceState& device, PlannedTask& planned) {
 /// What a device that found nothing to issue steals, fetches ahead and cleans; true as long as it
 /// issues.
 bool DeviceTurns::fill(DeviceState& device) {
-  if (!device.looked || device.lost || gives_way(device)) return false;
+  if (!device.looked || device.lost) return false;
   const auto can_steal = [&] {
     return Launcher::wants_more(device) && !device.is_closed() &&
            state_.plan.on(device.id).ready().empty() && parts_.placement.steal(device);
@@ -139,39 +137,17 @@ Error DeviceTurns::no_buffer() const {
 
 /// What isn't bound to the host runs on a device instead.
 bool DeviceTurns::resolve_standstill() {
-  if (claimant_) {
-    end_claim();
-    return true;
-  }
   const auto lacks_buffer = [](const DeviceState& device) {
     return device.head && device.lacks_buffer;
   };
   for (DeviceState& device : state_.devices)
     if (lacks_buffer(device) && device.space == host_space && leave_host(*device.head)) return true;
-  for (DeviceState& device : state_.devices)
-    if (lacks_buffer(device) && hand_over(device)) return true;
   const auto found = std::ranges::find_if(state_.devices, lacks_buffer);
   if (found == state_.devices.end())
     return parts_.gangs.fail_oldest(std::make_exception_ptr(no_buffer()));
   found->lacks_buffer = false;
   parts_.endings.end(*found->head, std::make_exception_ptr(no_buffer()));
   return true;
-}
-
-/// Invariant 4.
-bool DeviceTurns::hand_over(DeviceState& device) {
-  if (!parts_.launcher.hand_over(device, *device.head)) return false;
-  claimant_ = &device;
-  device.touched = true;
-  turns_.set_more(true);
-  return true;
-}
-
-/// Whoever gave way looks again.
-void DeviceTurns::end_claim() {
-  claimant_ = nullptr;
-  for (DeviceState& device : state_.devices) device.touched = true;
-  turns_.set_more(true);
 }
 
 /// Once only: it isn't stolen back.

@@ -9,9 +9,6 @@
 //   2. While a task waits for room at the head of a device nothing else is issued there. Tasks that
 //      wait for content from elsewhere let others pass.
 //   3. A device looks around, steals and fetches ahead at most once before something touches it.
-//   4. While tiles leave the host's buffers for the task at the head of a device, other devices do
-//      nothing: none takes the room. That ends when the task no longer waits for it, or when
-//      nothing is in flight; and it begins for a task no more often than tiles lie there.
 #pragma once
 
 #include <quadriga/error.h>
@@ -55,8 +52,8 @@ class DeviceTurns {
   void pause() noexcept { turns_.set_more(false); }
   /// It stopped at `most_rounds`: there is more to decide without an event.
   bool has_more() const noexcept { return turns_.has_more(); }
-  /// Nothing is in flight, and a task waits for a buffer on the host: lets it run elsewhere, has
-  /// tiles leave for it, or fails it. False if there is none.
+  /// Nothing is in flight, and a task waits for a buffer on the host: fails it, or lets it run
+  /// elsewhere. False if there is none.
   bool resolve_standstill();
   /// Why a tile that needs the host's memory can't be brought home.
   Error no_buffer() const;
@@ -70,18 +67,11 @@ class DeviceTurns {
   bool try_issue(DeviceState& device, PlannedTask& planned);
   bool fill(DeviceState& device);
   bool leave_host(PlannedTask& planned);
-  bool hand_over(DeviceState& device);
-  void end_claim();
-  /// Another waits for room on the host.
-  bool gives_way(const DeviceState& device) const noexcept {
-    return claimant_ && claimant_ != &device;
-  }
 
   ScheduleState& state_;
   const Parts parts_;
   ReadyOrder order_;
   Turns turns_;
-  DeviceState* claimant_ = nullptr;  ///< Tiles leave the host's buffers for its head.
 };
 
 }  // namespace quadriga

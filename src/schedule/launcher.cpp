@@ -131,14 +131,6 @@ bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
   return true;
 }
 
-bool Launcher::hand_over(const DeviceState& device, PlannedTask& planned) {
-  Memory& memory = *state_.memory;
-  if (planned.handed_over >= memory.pool(host_space).residents().size()) return false;
-  ++planned.handed_over;
-  note_operands(planned);
-  return memory.hand_over().make_room(needs_, device.space);
-}
-
 /// Room for all operands, and the copies that are missing. Fragments on a device that is otherwise
 /// done are no reason to wait: it is emptied, the task fits then.
 Outcome Launcher::reserve(DeviceState& device) {

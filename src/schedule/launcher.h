@@ -47,9 +47,6 @@ class Launcher {
   /// Issues a task once more, on another device than that which was lost; false if there is no room
   /// now.
   bool issue_again(DeviceState& device, PlannedTask& planned);
-  /// Has tiles leave the host's buffers, where nothing is in flight, for a task that finds none;
-  /// false if none can, or it was done as often as there are tiles.
-  bool hand_over(const DeviceState& device, PlannedTask& planned);
   /// Takes an ended task out of what is in flight. Its operands stay reserved.
   static void ended(DeviceState& device, ComputeStream& stream, const PlannedTask& planned);
 

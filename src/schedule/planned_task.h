@@ -85,7 +85,6 @@ struct PlannedTask {
   bool waited = false;          ///< For a device to pull it, see pulls.h; it may have done so.
   bool again = false;           ///< Issued once more, after its device was lost.
   bool left_host = false;       ///< It found no buffer there.
-  std::size_t handed_over = 0;  ///< How often tiles left the host's buffers for it.
   Edge* released = nullptr;     ///< The engine's: edges that Graph::issued() has walked.
   double seconds = 0;           ///< Predicted kernel time; 0: unknown.
   TaskHistory* like = nullptr;  ///< Tasks of its codelet and order of size.
