@@ -4,9 +4,10 @@
 //
 // Invariants
 //   1. Rooms are the message ports' memory (PortMemory), never the arenas': however long a message
-//      waits for its peer, it keeps no task from its operands.
-//   2. What rooms of a device hold at once is bounded by may_take(); whoever gets none goes by way
-//      of the host. Nobody waits for a room.
+//      waits for its peer, no block of an arena waits with it. Who writes what is sent does wait.
+//   2. What rooms of a device hold at once is bounded by may_take_room(), by the messages' bytes,
+//      which the port rounds up; whoever gets none goes by way of the host. Nobody waits for a
+//      room.
 //   3. mutex_ guards the members after it. Memory is made and given back without it.
 #pragma once
 

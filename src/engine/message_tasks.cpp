@@ -137,6 +137,8 @@ class MessageTasks::Left final : public DeviceSide {
     if (task_->has_come) return come(places);
     if (!task_->sends() && task_->room) return std::nullopt;
     if (task_->fault) return by_host();  // It couldn't start; its body says why.
+    // By way of the host a receive starts, and its deadline counts, once its predecessors have
+    // ended; in a room it starts when they are issued.
     if (task_->sends() ? fits_slot() : task_->call.seconds >= 0) return by_host();
     task_->room = nullptr;
     const OperandPlace* const place = message_place(places, !task_->sends());
@@ -167,8 +169,7 @@ class MessageTasks::Left final : public DeviceSide {
     return no_device;
   }
   /// By way of the host it ends without its receive; from a device it would wait for that, and
-  /// whoever writes the tile with it. Likewise a receive starts there once its predecessors have
-  /// ended, from when its deadline counts; in a room it starts when they are issued.
+  /// whoever writes the tile with it.
   bool fits_slot() const noexcept {
     return size_of_tile() <= task_->lane->messages().endpoint().slot_bytes();
   }
