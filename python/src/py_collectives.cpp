@@ -2,7 +2,6 @@
 // python/src/py_collectives.cpp: collectives of communicators.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <quadriga/error.h>
 
