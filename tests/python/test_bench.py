@@ -498,10 +498,3 @@ def test_table_shows_every_case(capsys):
 )
 def test_numbers_for_people(value, text):
     assert table.number(value) == text
-
-
-@pytest.mark.skipif(not program.built(program.OURS), reason="quadriga-bench is not part of this build")
-@pytest.mark.parametrize("case", ["chain", "chains", "independent"])
-def test_the_drivers_cost_is_measured_on_several_devices(case):
-    (row,) = program.run(program.OURS, "driver", "--case", case, "--count", "2", "--repeat", "1")
-    assert row["case"] == f"driver-{case}" and row["value"] > 0
