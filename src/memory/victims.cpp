@@ -17,6 +17,27 @@ std::vector<TileId> Victims::choose(std::size_t bytes, SpaceId space, bool buffe
       continue;
     candidates_.push_back(candidate(tile, space));
   }
+  return choose_of_candidates(bytes, space);
+}
+
+std::vector<TileId> Victims::choose_clean(std::size_t bytes, SpaceId space) {
+  candidates_.clear();
+  farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
+  for (const TileId tile : residency_.pool(space).residents())
+    if (replicas_.idle(tile, space) && !replicas_.directory().dirty(tile, space))
+      candidates_.push_back(candidate(tile, space));
+  return choose_of_candidates(bytes, space);
+}
+
+std::vector<Candidate> Victims::ranked(std::span<const TileId> tiles, SpaceId space) {
+  farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
+  std::vector<Candidate> found;
+  for (const TileId tile : tiles) found.push_back(candidate(tile, space));
+  best_victims(rule_, found, found.size());
+  return found;
+}
+
+std::vector<TileId> Victims::choose_of_candidates(std::size_t bytes, SpaceId space) {
   std::vector<TileId> victims(candidates_.size());
   victims.resize(residency_.pool(space).choose(rule_, candidates_, bytes, victims));
   return victims;
