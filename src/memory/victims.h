@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/memory/victims.h: which tiles leave a space so that a block fits: those that may go now and
-// are needed least. Changes nothing.
+// are needed least. Changes nothing but what is remembered to find them.
+//
+// Mostly one tile is enough, as blocks are alike: it is found without a look at the others
+// (residents.h). Several that must lie side by side, or whose sum counts, are chosen from all.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +20,8 @@ namespace quadriga {
 class Victims {
  public:
   /// `rule`: null for its own FarthestUse.
-  Victims(const EvictionRule* rule, const TileForecast& forecast, const Replicas& replicas,
-          const Residency& residency, const WriteBacks& write_backs)
+  Victims(const EvictionRule* rule, TileForecast& forecast, const Replicas& replicas,
+          Residency& residency, const WriteBacks& write_backs)
       : rule_(rule ? *rule : farthest_use_),
         forecast_(forecast),
         replicas_(replicas),
@@ -30,15 +33,23 @@ class Victims {
   /// Enough for a block of these bytes; none if there aren't. Without `buffers`, those that need no
   /// buffer of the host's on their way.
   std::vector<TileId> choose(std::size_t bytes, SpaceId space, bool buffers);
+  /// Throws internal if somebody could leave who wouldn't be found.
+  void validate();
 
  private:
+  VictimBound bound(TileId tile, SpaceId space) const {
+    return rule_.bound(forecast_.next_use(tile, space), replicas_.at(tile, space).last_use);
+  }
+  bool may_leave(TileId tile, SpaceId space, bool buffers) const;
+  Candidate best_of(std::size_t bytes, SpaceId space, bool buffers);
+  std::vector<TileId> choose_several(std::size_t bytes, SpaceId space, bool buffers);
   Candidate candidate(TileId tile, SpaceId space) const;
 
   FarthestUse farthest_use_;
   const EvictionRule& rule_;  ///< What was given, or farthest_use_.
-  const TileForecast& forecast_;
+  TileForecast& forecast_;
   const Replicas& replicas_;
-  const Residency& residency_;
+  Residency& residency_;
   const WriteBacks& write_backs_;
   std::vector<Candidate> candidates_;
 };
