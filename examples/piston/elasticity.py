@@ -42,19 +42,24 @@ def stiffness(mesh):
     return bsr_array((blocks, found % nodes, offsets), shape=(3 * nodes, 3 * nodes))
 
 
-def face_forces(mesh):
-    """A third of pressure times area, into the body; (faces, 3)."""
+def face_normals(mesh):
+    """Into the body, as long as the face is large; (faces, 3)."""
     a, b, c = (mesh.points[mesh.faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a) / 2
     inward = np.einsum("fi,fi->f", normals, mesh.points[mesh.insides] - a)
-    return mesh.pressures[:, None] * normals * np.sign(inward)[:, None] / 3
+    return normals * np.sign(inward)[:, None]
+
+
+def on_nodes(mesh, values):
+    """Of values on faces, (faces, columns), a third on each corner; (nodes, columns)."""
+    found = np.zeros((len(mesh.points), values.shape[1]))
+    np.add.at(found, mesh.faces, values[:, None, :] / 3)
+    return found
 
 
 def pressure_forces(mesh):
     """On the corners of faces; (3 * nodes,)."""
-    forces = np.zeros((len(mesh.points), 3))
-    np.add.at(forces, mesh.faces, face_forces(mesh)[:, None, :])
-    return forces.ravel()
+    return on_nodes(mesh, mesh.pressures[:, None] * face_normals(mesh)).ravel()
 
 
 def free_directions(mesh):

@@ -3,7 +3,7 @@
 """As elasticity.py, for elements with a node on each edge, integrated at four points."""
 
 import numpy as np
-from elasticity import face_forces
+from elasticity import face_normals
 from scipy.sparse import bsr_array
 
 #: Corners that the fifth to tenth node lie between.
@@ -63,15 +63,20 @@ def stiffness(mesh):
     return bsr_array((dense, found % nodes, offsets), shape=(3 * nodes, 3 * nodes))
 
 
-def pressure_forces(mesh):
-    """On the nodes between the corners of faces; (3 * nodes,)."""
+def on_nodes(mesh, values):
+    """Of values on faces, (faces, columns), a third on each node between two corners."""
     nodes = len(mesh.points)
     ends = np.sort(mesh.elements[:, EDGES], axis=2)
     keys, at = np.unique(ends[..., 0] * nodes + ends[..., 1], return_index=True)
     middles = mesh.elements[:, 4:].ravel()[at]
-    forces = np.zeros((nodes, 3))
+    found = np.zeros((nodes, values.shape[1]))
     for pair in ([0, 1], [1, 2], [2, 0]):
         ends = np.sort(mesh.faces[:, pair], axis=1)
         between = middles[np.searchsorted(keys, ends[:, 0] * nodes + ends[:, 1])]
-        np.add.at(forces, between, face_forces(mesh))
-    return forces.ravel()
+        np.add.at(found, between, values / 3)
+    return found
+
+
+def pressure_forces(mesh):
+    """On the nodes between the corners of faces; (3 * nodes,)."""
+    return on_nodes(mesh, mesh.pressures[:, None] * face_normals(mesh)).ravel()

@@ -88,7 +88,7 @@ bool DriverLoop::decide() {
     settle();
   }
   settle();
-  if (happened || parts_.scheduler.in_flight() || !parts_.scheduler.resolve_standstill())
+  if (happened || parts_.scheduler.is_moving() || !parts_.scheduler.resolve_standstill())
     return happened;
   settle();
   return true;

@@ -14,6 +14,7 @@ Memory::Memory(Instructions& instructions, const Machine& machine,
       write_backs_(forecast, replicas_, transfers_, residency_),
       final_writes_(forecast, replicas_, transfers_, residency_, write_backs_),
       evictor_(options.rule, forecast, replicas_, transfers_, residency_, write_backs_),
+      hand_over_(options.rule, forecast, replicas_, transfers_, residency_, write_backs_),
       staging_(forecast, replicas_, transfers_, residency_, evictor_) {}
 
 void Memory::used(TileId tile, SpaceId space, Access access, Event done) {

@@ -6,6 +6,7 @@
 //   Residency  blocks: who has one where, and when it is released.
 //   WriteBacks, FinalWrites  dirty content that goes home, when asked to and when it is final.
 //   Evictor    room, made by the eviction of what is needed least (Victims).
+//   HandOver   tiles that leave the host's full buffers for devices.
 //   Staging    operands of tasks, all at once, and what is fetched ahead.
 //
 // Pure but for the host's buffers: it is told what ended, and writes instructions. Used by one
@@ -17,6 +18,7 @@
 
 #include "memory/evictor.h"
 #include "memory/final_writes.h"
+#include "memory/hand_over.h"
 #include "memory/memory_listener.h"
 #include "memory/outcome.h"
 #include "memory/replicas.h"
@@ -44,6 +46,7 @@ class Memory {
   WriteBacks& write_backs() noexcept { return write_backs_; }
   FinalWrites& final_writes() noexcept { return final_writes_; }
   Evictor& evictor() noexcept { return evictor_; }
+  HandOver& hand_over() noexcept { return hand_over_; }
   Staging& staging() noexcept { return staging_; }
   const Pool& pool(SpaceId space) const noexcept { return residency_.pool(space); }
   /// What a block of this shape takes of a space's pool.
@@ -71,6 +74,7 @@ class Memory {
   WriteBacks write_backs_;
   FinalWrites final_writes_;
   Evictor evictor_;
+  HandOver hand_over_;
   Staging staging_;
   std::vector<Transfer> ended_;  ///< Scratch.
 };

@@ -141,7 +141,9 @@ void Residency::copy_ended(const Transfer& transfer) {
   if (from == host_space) release_if_passed(tile);
   const bool moves = reason == Reason::evict && to == host_space &&
                      replicas_.has_block(tile, host_space) && buffers_are_scarce();
-  if (moves && release_if_held(tile, from)) listener_.evicted(tile, from);
+  const bool is_handed_over = reason == Reason::evict && from == host_space && to != file_ &&
+                              replicas_.directory().home(tile) == host_space;
+  if ((moves || is_handed_over) && release_if_held(tile, from)) listener_.evicted(tile, from);
 }
 
 bool Residency::has_plenty(SpaceId space) const noexcept {

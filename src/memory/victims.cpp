@@ -10,6 +10,7 @@ namespace quadriga {
 
 std::vector<TileId> Victims::choose(std::size_t bytes, SpaceId space, bool buffers) {
   farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
+<<<<<<< HEAD
   const std::optional<Arena>& arena = residency_.pool(space).arena();
   if (!arena) return choose_several(bytes, space, buffers);
   const Candidate best = best_of(std::max<std::size_t>(bytes, 1), space, buffers);
@@ -34,6 +35,39 @@ std::vector<TileId> Victims::choose_several(std::size_t bytes, SpaceId space, bo
   candidates_.clear();
   for (const TileId tile : residency_.pool(space).residents())
     if (may_leave(tile, space, buffers)) candidates_.push_back(candidate(tile, space));
+=======
+  const Directory& directory = replicas_.directory();
+  for (const TileId tile : residency_.pool(space).residents()) {
+    if (!replicas_.idle(tile, space)) continue;
+    const bool is_dirty = directory.dirty(tile, space);
+    if (is_dirty && !write_backs_.can_be_sent(tile, space)) continue;
+    if (is_dirty && !buffers && write_backs_.needs_host(tile, space) &&
+        !replicas_.has_memory(tile, host_space))
+      continue;
+    candidates_.push_back(candidate(tile, space));
+  }
+  return choose_of_candidates(bytes, space);
+}
+
+std::vector<TileId> Victims::choose_clean(std::size_t bytes, SpaceId space) {
+  candidates_.clear();
+  farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
+  for (const TileId tile : residency_.pool(space).residents())
+    if (replicas_.idle(tile, space) && !replicas_.directory().dirty(tile, space))
+      candidates_.push_back(candidate(tile, space));
+  return choose_of_candidates(bytes, space);
+}
+
+std::vector<Candidate> Victims::ranked(std::span<const TileId> tiles, SpaceId space) {
+  farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
+  std::vector<Candidate> found;
+  for (const TileId tile : tiles) found.push_back(candidate(tile, space));
+  best_victims(rule_, found, found.size());
+  return found;
+}
+
+std::vector<TileId> Victims::choose_of_candidates(std::size_t bytes, SpaceId space) {
+>>>>>>> main
   std::vector<TileId> victims(candidates_.size());
   victims.resize(residency_.pool(space).choose(rule_, candidates_, bytes, victims));
   return victims;

@@ -60,7 +60,8 @@ double WriteBacks::seconds(TileId tile, SpaceId space) const {
   const auto by_link = [&](SpaceId from, SpaceId to) {
     return transfers_.copy_seconds(tile, from, to);
   };
-  if (space == host_space && home == host_space) return by_link(space, residency_.file());
+  if (space == host_space && home == host_space)
+    return residency_.file() == no_space ? 0 : by_link(space, residency_.file());
   if (space == host_space || !needs_host(tile, space)) return by_link(space, home);
   const double onward = home == host_space ? 0 : by_link(host_space, home);
   return by_link(space, host_space) + onward;

@@ -11,6 +11,11 @@
 #include "schedule/cache_hints.h"
 
 namespace quadriga {
+namespace {
+
+bool lacks_buffer(const DeviceState& device) noexcept { return device.head && device.lacks_buffer; }
+
+}  // namespace
 
 void DeviceTurns::begin() {
   // An idle device looks around each time: others may have got what it can steal.
@@ -20,6 +25,7 @@ void DeviceTurns::begin() {
 }
 
 bool DeviceTurns::step() {
+  look_at_claim();
   return turns_.step([&](std::size_t device) { return issue_one(state_.devices[device]); },
                      [&] { return parts_.pulls.place_oldest(); },
                      [&](std::size_t device) { return fill(state_.devices[device]); });
@@ -27,7 +33,7 @@ bool DeviceTurns::step() {
 
 /// Invariant 1.
 bool DeviceTurns::issue_one(DeviceState& device) {
-  if (device.lost) return false;
+  if (device.lost || gives_way(device)) return false;
   if (std::exchange(device.touched, false)) device.open = true;
   if (!device.open) return false;
   parts_.pulls.pull(device);
@@ -115,7 +121,7 @@ bool DeviceTurns::try_issue(DeviceState& device, PlannedTask& planned) {
 /// What a device that found nothing to issue steals, fetches ahead and cleans; true as long as it
 /// issues.
 bool DeviceTurns::fill(DeviceState& device) {
-  if (!device.looked || device.lost) return false;
+  if (!device.looked || device.lost || claimant_) return false;
   const auto can_steal = [&] {
     return Launcher::wants_more(device) && !device.is_closed() &&
            state_.plan.on(device.id).ready().empty() && parts_.placement.steal(device);
@@ -135,19 +141,59 @@ Error DeviceTurns::no_buffer() const {
                       state_.memory->residency().spill().refusal())};
 }
 
+bool DeviceTurns::is_stuck() const noexcept {
+  return claimant_ || std::ranges::any_of(state_.devices, [](const DeviceState& device) {
+           return lacks_buffer(device) || device.claimed;
+         });
+}
+
 /// What isn't bound to the host runs on a device instead.
 bool DeviceTurns::resolve_standstill() {
-  const auto lacks_buffer = [](const DeviceState& device) {
-    return device.head && device.lacks_buffer;
-  };
+  if (look_at_claim()) return true;
+  if (claimant_) {
+    if (!hand_over(*claimant_)) end_claim();
+    return true;
+  }
   for (DeviceState& device : state_.devices)
     if (lacks_buffer(device) && device.space == host_space && leave_host(*device.head)) return true;
+  for (DeviceState& device : state_.devices)
+    if (hand_over(device)) return true;
+  return state_.detached == 0 && refuse_one();
+}
+
+/// Invariant 5.
+bool DeviceTurns::refuse_one() {
   const auto found = std::ranges::find_if(state_.devices, lacks_buffer);
   if (found == state_.devices.end())
     return parts_.gangs.fail_oldest(std::make_exception_ptr(no_buffer()));
   found->lacks_buffer = false;
   parts_.endings.end(*found->head, std::make_exception_ptr(no_buffer()));
   return true;
+}
+
+/// Invariant 4: has tiles leave for the head of a device, if it waits for that.
+bool DeviceTurns::hand_over(DeviceState& device) {
+  if (!lacks_buffer(device) || !parts_.launcher.hand_over(device, *device.head)) return false;
+  claimant_ = &device;
+  claimed_ = device.head;
+  device.touched = true;
+  turns_.set_more(true);
+  return true;
+}
+
+/// Invariant 4a; true if the claim has ended.
+bool DeviceTurns::look_at_claim() {
+  if (!claimant_ || (!claimant_->lost && claimant_->head == claimed_)) return false;
+  end_claim();
+  return true;
+}
+
+/// Whoever gave way looks again.
+void DeviceTurns::end_claim() {
+  claimant_ = nullptr;
+  claimed_ = nullptr;
+  state_.touch_all();
+  turns_.set_more(true);
 }
 
 /// Once only: it isn't stolen back.

@@ -9,6 +9,16 @@
 //   2. While a task waits for room at the head of a device nothing else is issued there. Tasks that
 //      wait for content from elsewhere let others pass.
 //   3. A device looks around, steals and fetches ahead at most once before something touches it.
+//   4. While tiles leave the host's buffers for the head of a device, the claimant, no other device
+//      is asked and nothing is cleaned: nobody takes the room. A claim begins only where no copy is
+//      in flight and no task issued, and ends, whatever promises are open, as soon as
+//        a. the task is no longer the head: it was issued, it ended, it waits for other things, or
+//           the device was lost; this is looked at before each decision; or
+//        b. again no copy is in flight and no task issued, and nothing more can leave.
+//      What is in flight ends in any case; so a claim does. Of a task tiles leave no more often
+//      than is fixed when they first do (Launcher::hand_over()); so the standstills do, too.
+//   5. A task is refused for want of a buffer only where no promise is open, either: what that ends
+//      may free one.
 #pragma once
 
 #include <quadriga/error.h>
@@ -52,8 +62,11 @@ class DeviceTurns {
   void pause() noexcept { turns_.set_more(false); }
   /// It stopped at `most_rounds`: there is more to decide without an event.
   bool has_more() const noexcept { return turns_.has_more(); }
-  /// Nothing is in flight, and a task waits for a buffer on the host: fails it, or lets it run
-  /// elsewhere. False if there is none.
+  /// Somebody waits for room on the host.
+  bool is_stuck() const noexcept;
+  /// No copy is in flight and no task issued, and one waits for a buffer on the host: lets it run
+  /// elsewhere, has tiles leave for it, or fails it. False if there is none, or nothing to do
+  /// before a promise is kept.
   bool resolve_standstill();
   /// Why a tile that needs the host's memory can't be brought home.
   Error no_buffer() const;
@@ -67,11 +80,21 @@ class DeviceTurns {
   bool try_issue(DeviceState& device, PlannedTask& planned);
   bool fill(DeviceState& device);
   bool leave_host(PlannedTask& planned);
+  bool hand_over(DeviceState& device);
+  void end_claim();
+  bool look_at_claim();
+  bool refuse_one();
+  /// Another waits for room on the host.
+  bool gives_way(const DeviceState& device) const noexcept {
+    return claimant_ && claimant_ != &device;
+  }
 
   ScheduleState& state_;
   const Parts parts_;
   ReadyOrder order_;
   Turns turns_;
+  DeviceState* claimant_ = nullptr;  ///< Tiles leave the host's buffers for its head: `claimed_`.
+  const PlannedTask* claimed_ = nullptr;
 };
 
 }  // namespace quadriga

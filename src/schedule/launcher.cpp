@@ -143,6 +143,19 @@ bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
   return true;
 }
 
+bool Launcher::hand_over(const DeviceState& device, PlannedTask& planned) {
+  Memory& memory = *state_.memory;
+  note_operands(planned);
+  if (planned.hand_overs_left == PlannedTask::not_begun)
+    planned.hand_overs_left =
+        static_cast<std::uint32_t>(memory.pool(host_space).residents().size() +
+                                   memory.pool(device.space).residents().size() + needs_.size());
+  if (planned.hand_overs_left == 0 || !memory.hand_over().make_room(needs_, device.space))
+    return false;
+  --planned.hand_overs_left;
+  return true;
+}
+
 /// Room for all operands, and the copies that are missing. Fragments on a device that is otherwise
 /// done are no reason to wait: it is emptied, the task fits then.
 Outcome Launcher::reserve(DeviceState& device) {

@@ -47,6 +47,10 @@ class Launcher {
   /// Issues a task once more, on another device than that which was lost; false if there is no room
   /// now.
   bool issue_again(DeviceState& device, PlannedTask& planned);
+  /// Has tiles leave the host's buffers, where nothing is in flight, for a task that finds none;
+  /// false if none can. No more often for a task than tiles lay there and on its device when this
+  /// was first asked: each time one leaves at least, and others come from that device alone.
+  bool hand_over(const DeviceState& device, PlannedTask& planned);
   /// Takes an ended task out of what is in flight. Its operands stay reserved.
   static void ended(DeviceState& device, ComputeStream& stream, const PlannedTask& planned);
 

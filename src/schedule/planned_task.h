@@ -73,6 +73,7 @@ struct PlannedAccess {
 
 /// The scheduler's part of a task.
 struct PlannedTask {
+  static constexpr std::uint32_t not_begun = UINT32_MAX;
   Task* task = nullptr;
   Position position = 0;
   DeviceId device = no_device;     ///< Once placed.
@@ -91,6 +92,8 @@ struct PlannedTask {
   bool learns = false;          ///< Its device follows from what these took.
   std::optional<DeviceKind> counted;  ///< Where they count it.
   bool fills = false;                 ///< Its kernel alone uses all of its device.
+  /// How often tiles may still leave the host's buffers for it; fixed when they first do.
+  std::uint32_t hand_overs_left = not_begun;
   double ahead_seconds = 0;  ///< Of issued tasks: with the time of the copies that it waits for.
   Cost cost;
   Event done;                       ///< Of issued tasks: the end of its kernel.

@@ -190,6 +190,7 @@ bool Scheduler::step() {
 }
 
 bool Scheduler::resolve_standstill() {
+  if (!turns_.is_stuck()) return false;
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("standstill"); });
   return turns_.resolve_standstill();

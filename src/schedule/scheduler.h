@@ -111,13 +111,16 @@ class Scheduler {
   bool step();
   /// It stopped at `most_rounds`: step() would go on after begin_steps() even without an event.
   bool has_more() const noexcept { return turns_.has_more(); }
-  /// Nothing is in flight, and a task waits for a buffer on the host: fails it, or lets it run
-  /// elsewhere. False if there is none.
+  /// Nothing moves, see is_moving(), and a task waits for a buffer on the host: lets it run
+  /// elsewhere, has tiles leave for it, or fails it. False if there is none, or nothing to do
+  /// before a promise is kept.
   bool resolve_standstill();
 
   // What it knows.
-  bool in_flight() const noexcept {
-    return memory_.transfers().in_flight() > 0 || state_.any_issued() || awaits_promises();
+  bool in_flight() const noexcept { return is_moving() || awaits_promises(); }
+  /// A copy is in flight, or a task issued: its end is an event.
+  bool is_moving() const noexcept {
+    return memory_.transfers().in_flight() > 0 || state_.any_issued();
   }
   /// Some task's body has ended, and the task ends when its promise is kept.
   bool awaits_promises() const noexcept { return state_.detached > 0; }

@@ -2,6 +2,7 @@
 # tests/python/test_piston.py: the piston's reader and assembly on a cube, and the piston itself.
 import lzma
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -50,8 +51,8 @@ def modules(monkeypatch):
     import quadratic
 
     yield nastran, elasticity, quadratic
-    for name in ("nastran", "elasticity", "quadratic"):
-        sys.modules.pop(name)
+    for name in ("nastran", "elasticity", "quadratic", "heat", "picture"):
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -147,11 +148,48 @@ def test_a_cube_under_pressure_shrinks_as_the_material_says(cube, modules):
     np.testing.assert_allclose(found.reshape(8, 3), cube.points * strain, atol=1e-10)
 
 
+@pytest.mark.parametrize("nodes", [4, 10])
+def test_heat_flows_straight_through_a_cube(cube, modules, nodes):
+    import heat
+
+    mesh = cube if nodes == 4 else with_nodes_on_edges(cube, modules[2].EDGES)
+    matrix = heat.conduction(mesh, 2.0)
+    assert abs(matrix - matrix.T).max() < 1e-12
+    assert np.abs(matrix @ np.ones(len(mesh.points))).max() < 1e-12
+    flows = heat.inflow(mesh, 3.0)
+    assert flows.sum() == pytest.approx(3)
+    held = heat.held_nodes(mesh)
+    assert (mesh.points[held, 2] == 0).all()
+    free = np.setdiff1d(np.arange(len(mesh.points)), held)
+    x, info = sparse.cg(matrix[free][:, free], flows[free], rtol=1e-12, devices="cpu")
+    assert info == 0
+    np.testing.assert_allclose(x, 1.5 * mesh.points[free, 2], atol=1e-10)
+
+
+def test_a_picture_shows_the_surface_from_outside(cube, modules, tmp_path):
+    import picture
+
+    triangles = picture.surface(cube.points, cube.elements)
+    assert len(triangles) == 12
+    a, b, c = cube.points[triangles].transpose(1, 0, 2)
+    outward = np.cross(b - a, c - a)
+    assert (np.einsum("ij,ij->i", outward, (a + b + c) / 3 - 0.5) > 0).all()
+    right, up, front = picture.view(cube)
+    np.testing.assert_allclose(np.cross(right, up), front, atol=1e-12)
+    assert up[2] > 0 and front[2] > 0
+    path = tmp_path / "cube.png"
+    picture.draw(path, cube, [("Height", "mm", cube.points[:, 2], np.zeros((8, 3)))])
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.skipif(not MESH.exists(), reason=f"{MESH} isn't there: apt-get install z88-data")
-def test_the_piston_converges():
-    run = subprocess.run([sys.executable, EXAMPLE / "main.py", MESH, "cpu"],
-                         capture_output=True, text=True, timeout=240)  # fmt: skip
+def test_the_piston_converges(tmp_path):
+    run = subprocess.run([sys.executable, EXAMPLE / "main.py", MESH, "cpu"], cwd=tmp_path,
+                         capture_output=True, text=True, timeout=600)  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert "168465 rows, 6806997 matrix elements" in run.stdout
-    iterations = int(run.stdout.split("converged after ")[1].split()[0])
-    assert 30 < iterations < 60  # by Jacobi 1,570
+    displacements, temperatures = map(int, re.findall(r"converged after (\d+)", run.stdout))
+    assert 30 < displacements < 60  # by Jacobi 1,570
+    assert 10 < temperatures < 30
+    assert (tmp_path / "piston.png").read_bytes().startswith(b"\x89PNG")
+    assert "<html" in (tmp_path / "piston.html").read_text()

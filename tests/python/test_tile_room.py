@@ -54,8 +54,8 @@ def test_tiles_that_are_held_have_no_room_and_stay_as_they_are(devices):
 def test_making_tiles_that_are_held_waits_for_no_task(devices):
     opened = threading.Event()
     closed = quadriga.codelet(access=["write"], host_only=False)(lambda y: y.fill(opened.wait(120)))
-    # All of them fit on the host, where they are read.
-    with quadriga.Engine(devices, host_memory="128KiB") as engine:
+    # All of them fit on the host and one device together.
+    with quadriga.Engine(devices, host_memory="64KiB") as engine:
         tiles = [engine.temporary(1000) for _ in range(2)]
         futures = [engine.submit(closed, each.write()) for each in tiles]
         for _ in range(8):

@@ -2,9 +2,11 @@
 // tests/unit/engine/host_buffers_test.cpp: tiles without a home that fit the devices and the host's
 // buffers together, and neither alone.
 #include <gtest/gtest.h>
+#include <quadriga/promise.h>
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "base/random.h"
@@ -16,6 +18,7 @@ namespace {
 constexpr std::int64_t rows = 64, cols = 8;
 constexpr std::size_t tile_bytes = rows * cols * sizeof(double);  // a page
 constexpr int tiles_of_device = 3, buffers = 4;
+constexpr double long_enough = 300;  // Seconds, on however busy a machine.
 
 struct Case {
   const char* devices;
@@ -25,16 +28,7 @@ struct Case {
 class HostBuffersTest : public testing::TestWithParam<Case> {
  protected:
   HostBuffersTest() {
-    EngineOptions options;
-    options.machine = Machine::parse(GetParam().devices);
-    for (Device& device : options.machine->devices) {
-      device.memory_bytes = tiles_of_device * tile_bytes;
-      options.machine->kernels["unit"][device.rates][1] = 1e-5;
-    }
-    options.virtual_clock = GetParam().virtual_clock;
-    options.host_memory = buffers * tile_bytes;
-    devices_ = options.machine->devices.size();
-    engine_.emplace(std::move(options));
+    make_engine();
     for (Codelet* const codelet : {&set_, &sum_, &get_})
       codelet->cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
     set_.name = "set";
@@ -56,9 +50,22 @@ class HostBuffersTest : public testing::TestWithParam<Case> {
     };
   }
 
+  void make_engine() {
+    EngineOptions options;
+    options.machine = Machine::parse(GetParam().devices);
+    for (Device& device : options.machine->devices) {
+      device.memory_bytes = tiles_of_device * tile_bytes;
+      options.machine->kernels["unit"][device.rates][1] = 1e-5;
+    }
+    options.virtual_clock = GetParam().virtual_clock;
+    options.host_memory = buffers * tile_bytes;
+    devices_ = options.machine->devices.size();
+    engine_.emplace(std::move(options));
+  }
+
   /// Tasks of three operands on random devices, or preferably there; checks all tiles in the end.
-  void run(std::size_t count, bool must_stay = true) {
-    Random random(count);
+  void run(std::size_t count, bool must_stay = true, std::uint64_t seed = 0) {
+    Random random(count + 100 * seed);
     std::vector<Data> tiles;
     std::vector<double> expected;
     for (std::size_t i = 0; i < count; ++i) {
@@ -80,8 +87,18 @@ class HostBuffersTest : public testing::TestWithParam<Case> {
     std::vector<double> found(count);
     for (std::size_t i = 0; i < count; ++i)
       engine_->submit(get_, {{tiles[i], Access::read}}, &found[i]);
-    engine_->wait(patience);
+    engine_->wait(long_enough);
     EXPECT_EQ(found, expected);
+  }
+
+  /// The same on so many engines, in which no tile is left; by a real clock on few.
+  void run_several(std::size_t count) {
+    const std::uint64_t seeds = GetParam().virtual_clock ? 20 : 3;
+    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+      SCOPED_TRACE(seed);
+      make_engine();
+      run(count, true, seed);
+    }
   }
 
   Codelet set_, sum_, get_;
@@ -102,6 +119,10 @@ INSTANTIATE_TEST_SUITE_P(Engine, HostBuffersTest,
 
 TEST_P(HostBuffersTest, DevicesAndBuffersTogetherHoldAllButOne) {
   run(tiles_of_device + buffers - 1);
+}
+
+TEST_P(HostBuffersTest, AllDevicesAndBuffersTogetherHoldAllButOne) {
+  run_several(tiles_of_device * devices_ + buffers - 1);
 }
 
 TEST_P(HostBuffersTest, WhoLeavesForAScarceBufferIsGone) {
@@ -144,6 +165,20 @@ TEST_P(HostBuffersTest, WhatNeitherHoldsIsRefused) {
   }
 }
 
+/// What one device has for another one comes by way of the host, where it needs a buffer.
+class UnjoinedTest : public HostBuffersTest {};
+
+INSTANTIATE_TEST_SUITE_P(Engine, UnjoinedTest,
+                         testing::Values(Case{"emulated:3,memory=1MiB,peer=off", false},
+                                         Case{"emulated:3,memory=1MiB,peer=off", true}),
+                         [](const auto& given) {
+                           return given.param.virtual_clock ? "VirtualClock" : "Emulated";
+                         });
+
+TEST_P(UnjoinedTest, DevicesAndBuffersTogetherHoldAllButWhatATaskNeedsAndOne) {
+  run_several(tiles_of_device * devices_ + buffers - tiles_of_device - 1);
+}
+
 /// Beside a device that can run all of it.
 class HostTasksTest : public HostBuffersTest {};
 
@@ -169,6 +204,38 @@ TEST_P(HostTasksTest, GoToADeviceIfTheyFindNoBuffer) {
                    {tiles[buffers + 2], Access::update}},
                   SubmitOptions{.owner = host});
   engine_->wait(patience);
+}
+
+/// It may be a receive's, which the task that finds no buffer leads to.
+TEST_P(HostTasksTest, TilesLeaveTheHostBesideAnOpenPromise) {
+  constexpr DeviceId device = 0, host = 1;
+  std::optional<Promise> promise;
+  Codelet detaching;
+  detaching.name = "detaching";
+  detaching.access = {Access::read};
+  detaching.cpu = [&](const Arguments& arguments) { promise = *arguments.promise; };
+  detaching.cost = set_.cost;
+  detaching.detaches = detaching.host_only = true;
+  double home[rows] = {};
+  const Data known = engine_->data(home, rows, 1, rows, DType::float64);
+  // Its body has run once another task of the only core has ended.
+  const Future open =
+      engine_->submit(detaching, {{known, Access::read}}, SubmitOptions{.device = host});
+  std::vector<Data> tiles;
+  for (int i = 0; i < buffers + tiles_of_device - 1; ++i) {
+    tiles.push_back(engine_->temporary(rows, cols, DType::float64));
+    engine_->wait(engine_->submit(set_, {{tiles[i], Access::write}}, 1.0,
+                                  SubmitOptions{.device = i < buffers ? host : device}),
+                  long_enough);
+  }
+  double found = 0;
+  engine_->wait(engine_->submit(get_, {{tiles[buffers], Access::read}}, &found,
+                                SubmitOptions{.device = host}),
+                long_enough);
+  EXPECT_EQ(found, 1);
+  ASSERT_TRUE(promise);
+  EXPECT_TRUE(promise->set_value());
+  engine_->wait(open, long_enough);
 }
 
 TEST_P(HostTasksTest, GoToADeviceAsOftenAsItTakes) { run(tiles_of_device + buffers - 1, false); }

@@ -66,7 +66,12 @@ class SchedulerPartsTest : public ::testing::Test {
   // Streams of a device, by its number times five.
   static constexpr StreamId in = 0, out = 1, peer = 2, compute = 3;
 
-  SchedulerPartsTest() {
+  /// `spill_bytes`: of the host's buffers; `links`: how the devices are joined.
+  explicit SchedulerPartsTest(std::size_t spill_bytes = SIZE_MAX,
+                              const std::string& links = "peer=20GB/s")
+      : machine_(Machine::parse("emulated:2,memory=16KiB," + links)),
+        memory_(instructions_, machine_, resources(), uses_, news_,
+                {.spill_bytes = spill_bytes, .spill_file = {}}) {
     state_.memory = &memory_;
     codelet_.name = "task";
     codelet_.cpu = [](const Arguments&) {};
@@ -170,7 +175,7 @@ class SchedulerPartsTest : public ::testing::Test {
   std::array<std::uint64_t, 10> seen_{};
   std::vector<Loss> losses_;
   Codelet codelet_;
-  Machine machine_ = Machine::parse("emulated:2,memory=16KiB,peer=20GB/s");
+  Machine machine_;
   Instructions instructions_;
   ToldListener listener_;
   NoRunner runner_;
@@ -182,7 +187,7 @@ class SchedulerPartsTest : public ::testing::Test {
                      device.lost = true;
                      losses_.push_back({device.id, listener_.told});
                    }};
-  Memory memory_{instructions_, machine_, resources(), uses_, news_, {}};
+  Memory memory_;
   Placement placement_{state_, *policy_};
   Pulls pulls_{state_, placement_, *policy_};
   Launcher launcher_{state_, placement_.prediction(), runner_};
