@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -34,25 +35,23 @@ class Victims {
   /// Enough for a block of these bytes; none if there aren't. Without `buffers`, those that need no
   /// buffer of the host's on their way.
   std::vector<TileId> choose(std::size_t bytes, SpaceId space, bool buffers);
-<<<<<<< HEAD
-  /// Throws internal if somebody could leave who wouldn't be found.
-  void validate();
-=======
   /// The same of those that are clean.
   std::vector<TileId> choose_clean(std::size_t bytes, SpaceId space);
   /// Tiles of a space, those that are needed least first.
   std::vector<Candidate> ranked(std::span<const TileId> tiles, SpaceId space);
->>>>>>> main
+  /// Throws internal if somebody could leave who wouldn't be found.
+  void validate();
 
  private:
+  enum class Who : std::uint8_t { all, without_buffer, clean };
   VictimBound bound(TileId tile, SpaceId space) const {
     return rule_.bound(forecast_.next_use(tile, space), replicas_.at(tile, space).last_use);
   }
-  bool may_leave(TileId tile, SpaceId space, bool buffers) const;
-  Candidate best_of(std::size_t bytes, SpaceId space, bool buffers);
-  std::vector<TileId> choose_several(std::size_t bytes, SpaceId space, bool buffers);
+  bool may_leave(TileId tile, SpaceId space, Who who) const;
+  std::vector<TileId> choose(std::size_t bytes, SpaceId space, Who who);
+  Candidate best_of(std::size_t bytes, SpaceId space, Who who);
+  std::vector<TileId> choose_several(std::size_t bytes, SpaceId space, Who who);
   Candidate candidate(TileId tile, SpaceId space) const;
-  std::vector<TileId> choose_of_candidates(std::size_t bytes, SpaceId space);
 
   FarthestUse farthest_use_;
   const EvictionRule& rule_;  ///< What was given, or farthest_use_.
