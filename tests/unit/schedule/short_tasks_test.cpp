@@ -22,7 +22,10 @@ class ShortTasksTest : public SchedulerPartsTest {
     Datum& changed = datum();
     for (int i = 0; i < 2; ++i) {
       PlannedTask& planned = ready({{&changed, Access::update}});
+      state_.plan.unplace(planned);
+      planned.learns = false;
       planned.seconds = task_seconds;
+      state_.plan.place(planned, 0);
       planned.predecessors = Predecessors::issued;
       EXPECT_EQ(launcher_.issue(state_.devices[0], planned).kind, Verdict::Kind::issued);
     }
