@@ -112,3 +112,22 @@ def test_commands_on_the_page_have_these_options(page):
         known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
         used = {word.split("=")[0] for word in path if re.match(r"--?[a-z]", word)}
         assert used <= known, f"{line}: {used - known}"
+
+
+def test_the_journey_of_a_tile_passes_files_that_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| `([^`]+)` \|", text, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, len(rows) + 1))
+    assert 0 < len(rows) <= 15
+    drawn = dict(re.findall(r'\["(\d+) ([\w./]+)"\]', text.split("```")[1]))
+    for number, path in rows:
+        assert (ROOT / path).is_file(), path
+        assert path.endswith(drawn[number]), f"{number} is drawn as {drawn[number]}"
+    for path in re.findall(r"`((?:src|python|include)/[\w./]+)`", text):
+        assert (ROOT / path).exists(), path
+
+
+def test_contributing_lists_the_rooms_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    listed = re.findall(r"^ +src/(\w+) ", text, re.MULTILINE)
+    assert sorted(listed) == sorted(each.name for each in (ROOT / "src").iterdir() if each.is_dir())
