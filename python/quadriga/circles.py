@@ -68,6 +68,17 @@ def refuse(
             )
 
 
+def is_awaited(
+    thread: int, pending: dict[int, Record], has_ended: Callable[[Record], bool]
+) -> bool:
+    """Whether the body of a pending task waits for a thread."""
+    waiting = _waiting_for(thread)
+    return any(
+        each.core is not None and each.thread in waiting and not has_ended(each)
+        for each in (list(pending.values()) if waiting else ())
+    )
+
+
 def _waiting_for(thread: int) -> set[int]:
     """The threads that wait for one, or for another that does, without a timeout."""
     stacks = {each: list(_stack(frame)) for each, frame in sys._current_frames().items()}

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
+from . import _core, registered
 from .arguments import seconds_of
 from .codelets import Codelet, Cost
 from .errors import InvalidArgument, TaskFailed
@@ -55,7 +55,7 @@ _MODES = {"r": _core.Access.read, "w": _core.Access.write, "rw": _core.Access.up
 class OnHost:
     """The host's access to an array, in a ``with`` block; made by `Data.on_host`."""
 
-    __slots__ = ("_access", "_data", "_mode", "_seconds", "_view")
+    __slots__ = ("_access", "_among", "_data", "_mode", "_seconds", "_view")
 
     def __init__(self, data: Data, mode: Mode, seconds: float) -> None:
         self._data = data
@@ -63,6 +63,12 @@ class OnHost:
         self._seconds = seconds
         self._access: _core.HostAccess | None = None
         self._view: npt.NDArray[Any] | None = None
+        self._among: list[registered.Access] = []
+
+    @property
+    def array(self) -> Any:
+        """The array that is accessed."""
+        return self._data.place.array
 
     def __enter__(self) -> npt.NDArray[Any]:
         data = self._data
@@ -79,6 +85,8 @@ class OnHost:
         self._view = view = data.place.array.view()
         if self._mode == "r":
             view.flags.writeable = False
+        self._among = registered.held_here()
+        self._among.append(self)
         return view
 
     def __exit__(
@@ -89,6 +97,8 @@ class OnHost:
     ) -> None:
         if self._view is not None and self._mode != "r":
             self._view.flags.writeable = False
+        if self in self._among:
+            self._among.remove(self)
         access, self._access, self._view = self._access, None, None
         if access is not None:
             access.release()

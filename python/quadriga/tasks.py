@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -163,10 +164,19 @@ class Tasks:
             raise
         self.reap()
 
-    def settle(self, address: int, size: int, writes: bool) -> None:
-        """Wait for the tasks that touch some memory; it is current afterwards."""
+    def settle(
+        self,
+        address: int,
+        size: int,
+        writes: bool,
+        look: Callable[[object], None] | None = None,
+    ) -> bool:
+        """Wait for the tasks that touch some memory; it is current afterwards.
+
+        False if none of it is registered. `look` is called instead of `self.look`.
+        """
         with self.originals():
-            self.core.settle(address, size, writes, self.look)
+            return self.core.settle(address, size, writes, look or self.look)
 
     def settle_for_task(self, address: int, size: int) -> tuple[int, str] | None:
         """The same for a later task, which reads it; the one that should have written it if that
