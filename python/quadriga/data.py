@@ -13,6 +13,7 @@ import numpy.typing as npt
 from . import _core
 from .arguments import seconds_of
 from .codelets import Codelet, Cost
+from .completion import hides
 from .errors import Error, InvalidArgument, TaskFailed
 from .foreign import DeviceArray, Registered
 from .place import Place
@@ -95,6 +96,7 @@ class OnHost:
             access.release()
 
 
+@hides("place")
 class Data(Registered):
     """A registered array, or a tile without one; made by `Engine.data` and `Engine.temporary`.
 

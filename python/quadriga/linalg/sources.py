@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..blas import one_thread
+from ..completion import hides
 from ..errors import InvalidArgument, InvalidType
 from ..layout import layout_of_new
 from ..results import own_arguments, refuse_kept
@@ -45,6 +46,7 @@ class SourceLike(Protocol):
         """Write the elements of these rows and columns to `out`, which has their shape."""
 
 
+@hides("core", "number")
 class Source:
     """A matrix that need not be stored: tasks compute or read its tiles where they are needed.
 
