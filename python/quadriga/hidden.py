@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 _MOST = 10_000  # objects that are looked at; what lies beyond isn't
+_HAVE_GC = 1 << 14  # Py_TPFLAGS_HAVE_GC: of types whose objects lead to others
 _CLOSED = (
     type, types.ModuleType, types.CodeType, types.FrameType, types.TracebackType,
     types.BuiltinFunctionType, weakref.ref, str, bytes, int, float, complex, type(None),
@@ -36,23 +37,37 @@ def leads_to(value: Any, is_operand: Callable[[Any], bool], own: Iterable[Any]) 
     own : iterable of object
         The body's function and its parameters.
     """
-    if not any(is_operand(each) for each in _reached([value], {}) if _is_array(each)):
+    if not _leads_to(value, is_operand, {}):
         return False
     known: dict[int, Any] = {}
     for each in own:
         for _ in _reached([each, *_globals_of(each)], known):
             pass
-    known = {key: each for key, each in known.items() if not _is_array(each)}
-    return any(is_operand(each) for each in _reached([value], known) if _is_array(each))
+    return _leads_to(value, is_operand, {k: v for k, v in known.items() if not _is_array(v)})
+
+
+def _leads_to(value: Any, is_operand: Callable[[Any], bool], met: dict[int, Any]) -> bool:
+    arrays: dict[type, bool] = {}
+    for each in _reached([value], met):
+        kind = type(each)
+        if kind not in arrays:
+            arrays[kind] = _is_array(each)
+        if arrays[kind] and is_operand(each):
+            return True
+    return False
 
 
 def _reached(begin: list[Any], met: dict[int, Any]) -> Iterator[Any]:
     """What some objects lead to, but for what was met before; nearest first."""
     level, most = begin, len(met) + _MOST
+    closed: dict[type, bool] = {}  # whether objects of a type lead nowhere
     while level:
         found: list[Any] = []
         for each in level:
-            if id(each) in met or isinstance(each, _CLOSED):
+            kind = type(each)
+            if kind not in closed:
+                closed[kind] = issubclass(kind, _CLOSED)
+            if closed[kind] or id(each) in met:
                 continue
             if len(met) >= most:
                 return
@@ -70,7 +85,8 @@ def _held_by(value: Any) -> Iterable[Any]:
         return [each for each in parts if each]
     if isinstance(value, np.flatiter):
         return (value.base,)
-    if type(value).__module__.partition(".")[0] == "quadriga":
+    kind = type(value)
+    if not kind.__flags__ & _HAVE_GC or kind.__module__.partition(".")[0] == "quadriga":
         return ()
     return gc.get_referents(value)
 

@@ -79,6 +79,7 @@ def generate(x):
 
 HIDDEN = {
     "object": lambda x: Box(part(x)),
+    "dictionary": lambda x: types.SimpleNamespace(a={"x": (x,)}),
     "namespace": lambda x: types.SimpleNamespace(a=x),
     "deque": lambda x: collections.deque([part(x)]),
     "generator": generate,
