@@ -97,8 +97,9 @@ class Subject {
   Engine engine_;
 };
 
-/// Items of eight bytes that are copied in, scaled and copied home, on the devices in turn: what is
-/// left of queueing when nothing else takes time (bench/gpu_queue.cpp measures it on GPUs).
+/// Items of eight bytes that are copied in, scaled and copied home, on the first devices in turn:
+/// what is left of queueing when nothing else takes time (bench/gpu_queue.cpp measures it on GPUs).
+/// The machine's other devices have nothing to do.
 Cost of_items(const std::string& devices, std::size_t gpus, std::size_t items, long long runs,
               double outside) {
   BackendTime time;
@@ -161,10 +162,13 @@ void decide(const Settings& settings) {
       fmt::format("machine={}:{}", settings.text("machine", "machines/h200x8.json"), count);
   const double outside = seconds_outside_a_call();
   if (settings.text("work", "cholesky") == "items") {
+    const long long on = settings.integer("on", count);
+    require(on >= 1 && on <= count, fmt::format("on {}: expected 1 to {} devices", on, count));
     const Cost cost =
-        of_items(devices, static_cast<std::size_t>(count),
+        of_items(devices, static_cast<std::size_t>(on),
                  static_cast<std::size_t>(settings.integer("items", 10000)), runs, outside);
     Line(fmt::format("decide-items-{}", count))
+        .add("on", static_cast<double>(on))
         .add("value", cost.deciding)
         .add("unit", "ns/item")
         .add("bound", 0)

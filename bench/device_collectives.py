@@ -5,10 +5,13 @@
 usage: quadriga launch -n 4 bench/device_collectives.py [--devices cuda] [--sizes 1MiB,1GiB]
                                                         [--repeat N] [--nccl] [--strided]
                                                         [--segments 4MiB,16MiB] [--explain]
+                                                        [--ways messages,nccl]
 
 `--devices cuda` takes CuPy's arrays, one GPU a rank in turn; by default each rank has an emulated
-device. With `--nccl`, NCCL by CuPy does the same in turn with ours, never at once. `--strided`
-takes every other column of a matrix. A call counts from a barrier to the slowest rank's end; the
+device. `by` says who carried a row's calls out: messages, or NCCL that the communicator opened.
+With `--nccl`, NCCL by CuPy does the same in turn with ours, never at once. `--ways` names ways that
+the communicator is forced to beside its own choice, as messages,nccl. `--strided` takes every other
+column of a matrix. A call counts from a barrier to the slowest rank's end; the
 least of the repetitions counts. `bus` is what NCCL calls so: bytes a second, of allreduce times
 2 (n - 1) / n. `--segments` runs ours with each of these segments, too. `--explain` prints where
 each rank's time went in one more call: phases, then the steps of a kind together (how long they
@@ -76,12 +79,20 @@ class Gpu:
 
 
 class Ours:
-    def __init__(self, comm, segment=0):
-        self.comm, self.segment = comm, segment
-        self.name = f"ours, segments of {segment}" if segment else "ours"
+    def __init__(self, comm, segment=0, way=None):
+        self.comm, self.segment, self.way = comm, segment, way
+        self.name = f"ours, {way}" if way else "ours"
+        if segment:
+            self.name += f", segments of {segment}"
 
     def begin(self):
-        self.comm.force(segment=self.segment)
+        self.comm.force(self.way, self.segment)
+        self.before = self.comm.nccl().collectives
+
+    def by(self):
+        """Who carried out what was called since `begin`."""
+        found = self.comm.nccl()
+        return f"NCCL {found.version}" if found.collectives > self.before else "messages"
 
     def bcast(self, given, got):
         self.comm.bcast(given)
@@ -114,6 +125,9 @@ class Nccl:
 
     def begin(self):
         """NCCL knows what to do."""
+
+    def by(self):
+        return f"NCCL {self.nccl.get_version()}"
 
     def __init__(self, comm, cupy):
         from cupy.cuda import nccl
@@ -159,7 +173,7 @@ def operands(comm, where, shape):
 
 
 def seconds_of(ways, kind, comm, where, shape, repeat):
-    least = dict.fromkeys(ways, math.inf)
+    least, by = dict.fromkeys(ways, math.inf), {}
     for number in range(repeat + 1):
         for way in ways:
             given, got = operands(comm, where, shape)
@@ -171,9 +185,10 @@ def seconds_of(ways, kind, comm, where, shape, repeat):
             where.finish()
             took = comm.allreduce(np.array([time.perf_counter() - begin]), op="max")[0]
             checked(kind, comm.rank, comm.size, given, got, where)
+            by[way] = way.by()
             if number:  # The first opens what others have.
                 least[way] = min(least[way], took)
-    return least
+    return {way: (seconds, by[way]) for way, seconds in least.items()}
 
 
 def means_of(steps):
@@ -194,6 +209,7 @@ def explained(times, rank, most=24):
     head = {"case": f"{times.kind} explained", "rank": rank}
     ends = ("agreed", "packed", "moved", "ended")
     yield head | {
+        "by": times.by,
         "plan": times.plan,
         "planned_us": round(1e6 * times.planned, 1),
         **{f"{name}_us": round(1e6 * getattr(times, name), 1) for name in ends},
@@ -241,12 +257,14 @@ def main():
     parser.add_argument("--strided", action="store_true")
     parser.add_argument("--segments", default="")
     parser.add_argument("--explain", action="store_true")
+    parser.add_argument("--ways", default="")
     asked = parser.parse_args()
     sizes = [bytes_of(each) for each in asked.sizes.split(",")]
     with message.world(deadline=120) as comm:
         where = (Gpu if asked.devices == "cuda" else Emulated)(comm.rank, max(sizes))
         segments = [bytes_of(each) for each in asked.segments.split(",") if each]
         ways = [Ours(comm)] + [Ours(comm, each) for each in segments]
+        ways += [Ours(comm, way=each) for each in asked.ways.split(",") if each]
         if asked.nccl:
             ways.append(Nccl(comm, where.cupy))
         for size in sizes:
@@ -254,10 +272,11 @@ def main():
             for kind in KINDS:
                 found = seconds_of(ways, kind, comm, where, shape, asked.repeat)
                 share = 2 * (comm.size - 1) / comm.size if kind == "allreduce" else 1
-                for way, seconds in found.items():
+                for way, (seconds, by) in found.items():
                     row = {
                         "case": f"{kind}{'-strided' if asked.strided else ''}",
                         "way": way.name,
+                        "by": by,
                         "ranks": comm.size,
                         "bytes": size,
                         "seconds": seconds,

@@ -7,7 +7,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <mutex>
 #include <new>
+#include <span>
+#include <vector>
 
 #include "benchmarks.h"
 #include "device/backend.h"
@@ -20,7 +23,7 @@
 namespace quadriga::bench {
 namespace {
 
-/// Everything has ended when it is queued.
+/// Everything has ended when it is queued. Issuers queue, the driver takes what ended.
 class Instant final : public Backend {
  public:
   explicit Instant(std::unique_ptr<Backend> inner) : machine_(inner->machine()) {}
@@ -31,6 +34,7 @@ class Instant final : public Backend {
     ::operator delete (memory, std::align_val_t{256});
   }
   StreamId create_stream(DeviceId, StreamKind) override {
+    const std::lock_guard lock(mutex_);
     tickets_.push_back(0);
     return static_cast<StreamId>(tickets_.size() - 1);
   }
@@ -44,11 +48,10 @@ class Instant final : public Backend {
   }
   void wait(StreamId, Event) override {}
   std::size_t next_completion(std::span<Completion> out, Nanoseconds deadline) override {
-    while (ended_.empty() && !woken_.exchange(false) && now() < deadline) {
+    while (true) {
+      if (const std::size_t count = take(out); count > 0) return count;
+      if (woken_.exchange(false) || now() >= deadline) return 0;
     }
-    std::size_t count = 0;
-    while (count < out.size() && !ended_.empty()) out[count++] = ended_.pop();
-    return count;
   }
   void wake() noexcept override { woken_.store(true); }
   Nanoseconds now() const noexcept override {
@@ -61,15 +64,24 @@ class Instant final : public Backend {
 
  private:
   Event end(StreamId stream) {
-    const Event event{stream, ++tickets_[stream]};
     const Nanoseconds time = now();
+    const std::lock_guard lock(mutex_);
+    const Event event{stream, ++tickets_[stream]};
     ended_.push({event, time, time, nullptr});
     return event;
   }
+  std::size_t take(std::span<Completion> out) {
+    const std::lock_guard lock(mutex_);
+    std::size_t count = 0;
+    while (count < out.size() && !ended_.empty()) out[count++] = ended_.pop();
+    return count;
+  }
 
   Machine machine_;
+  std::mutex mutex_;  // Guards what follows.
   std::vector<std::uint64_t> tickets_;
   Ring<Completion> ended_;
+
   std::atomic<bool> woken_{false};
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };

@@ -24,6 +24,10 @@ if(QUADRIGA_SANITIZE)
   # g++ 12 takes precompiled strings for too short; the sanitizers look at what happens.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds>)
   add_link_options(-fsanitize=${QUADRIGA_SANITIZE})
+  if(QUADRIGA_SANITIZE MATCHES "address")
+    # At its place when linked: each case is a process, and would relocate a million words first.
+    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
+  endif()
 endif()
 
 # quadriga_precompile(target first headers...): compiles headers once for all targets that name the

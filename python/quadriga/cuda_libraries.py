@@ -8,6 +8,8 @@ import functools
 import importlib
 import logging
 import os
+import sys
+from pathlib import Path
 
 from . import _core
 from .errors import Unavailable
@@ -46,6 +48,15 @@ def load() -> dict[str, str]:
         except (RuntimeError, OSError) as error:
             logger.debug("cuda-pathfinder has no %s: %s", name, error)
     return found
+
+
+@functools.cache
+def tell_of_nccl() -> None:
+    """Tell where pip's packages keep NCCL, which messages open when they need it."""
+    places = (
+        Path(folder, "nvidia", "nccl", "lib", "libnccl.so.2") for folder in sys.path if folder
+    )
+    _core.nccl_places([str(place) for place in places if place.exists()])
 
 
 def use() -> None:

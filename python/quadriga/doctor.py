@@ -51,6 +51,10 @@ class Facts:
         NVRTC's version and file, empty if there is none.
     no_compiler : str
         Why there is none, and what to install.
+    nccl : str
+        NCCL's version and file, empty if there is none.
+    no_nccl : str
+        Why there is none.
     kernels : str
         The folder of compiled kernels, empty if the cache is off.
     not_kept : str
@@ -72,6 +76,8 @@ class Facts:
     libraries: dict[str, str] = field(default_factory=dict)
     compiler: str = ""
     no_compiler: str = ""
+    nccl: str = ""
+    no_nccl: str = ""
     kernels: str = ""
     not_kept: str = ""
     readings: dict[str, Any] = field(default_factory=dict)
@@ -80,6 +86,8 @@ class Facts:
 def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
     """The facts of this machine."""
     cuda_libraries.load()
+    cuda_libraries.tell_of_nccl()
+    version, file, no_nccl = _core.nccl_found()
     compiler, no_compiler = _compiler()
     kernels, not_kept = nvrtc.kept_in()
     return Facts(
@@ -100,6 +108,8 @@ def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
         libraries=_core.cuda_libraries(),
         compiler=compiler,
         no_compiler=no_compiler,
+        nccl="" if no_nccl else f"{version} in {file}",
+        no_nccl=no_nccl,
         kernels=kernels,
         not_kept=not_kept,
         readings=json.loads(_core.inspect_devices()),
@@ -109,6 +119,7 @@ def collect(root: Path = Path("/"), library: str = _DRIVER) -> Facts:
 def judge(facts: Facts) -> list[Finding]:
     """What is used, what isn't and why."""
     found = [_cores(facts), _memory(facts), _gpus(facts), _cuda_part(facts), _nvrtc(facts)]
+    found += _nccl(facts)
     return found + (judge_gpus(facts.readings, facts.visible) if facts.readings else [])
 
 
@@ -247,6 +258,17 @@ def _nvrtc(facts: Facts) -> Finding:
     kept = "are kept in " + facts.kernels if facts.kernels else "aren't kept: the cache is off"
     state = State.used if needed else State.absent
     return Finding("NVRTC", state, f"{facts.compiler}; compiled kernels {kept}")
+
+
+def _nccl(facts: Facts) -> list[Finding]:
+    """What may carry out collectives of several GPUs; nobody needs it."""
+    if facts.nccl:
+        state = State.used if len(facts.gpus) > 1 else State.absent
+        return [Finding("NCCL", state, f"{facts.nccl}; collectives of GPUs use it where faster")]
+    if not facts.no_nccl or len(facts.gpus) < 2:
+        return []
+    text = f"not found, so that collectives of GPUs go by messages: {facts.no_nccl}"
+    return [Finding("NCCL", State.absent, text)]
 
 
 def _compiler() -> tuple[str, str]:

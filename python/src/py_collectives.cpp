@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "message/nccl/collectives.h"
 #include "py_message.h"
 
 namespace quadriga::python {
@@ -260,9 +261,13 @@ std::optional<PyCommunicator> split(PyCommunicator& self, nb::handle color, nb::
 void force(PyCommunicator& self, const std::optional<std::string>& algorithm,
            std::int64_t segment) {
   TreeOptions options;
-  if (algorithm) options.shapes = {message::tree_shape(*algorithm)};
+  auto by = message::CollectiveBy::chosen;
+  if (algorithm == "nccl" || algorithm == "messages")
+    by = algorithm == "nccl" ? message::CollectiveBy::nccl : message::CollectiveBy::ours;
+  else if (algorithm)
+    options.shapes = {message::tree_shape(*algorithm)};
   options.segment_bytes = segment;
-  self.communicator.force(options);
+  self.communicator.force(options, by);
   self.started().force(options);
 }
 
@@ -275,7 +280,13 @@ nb::object times(const PyCommunicator& self) {
     steps.append(nb::make_tuple(std::string(message::name(each.kind)), each.peer, each.bytes,
                                 each.ready, each.begun, each.queued, each.matched, each.ended));
   return nb::make_tuple(std::string(message::name(known->operation)), known->plan, known->planned,
-                        known->agreed, known->packed, known->moved, known->ended, steps);
+                        known->agreed, known->packed, known->moved, known->ended, known->by, steps);
+}
+
+// Version, file, why it isn't used, and how many collectives it carried out.
+nb::object nccl(const PyCommunicator& self) {
+  const message::NcclReport found = self.communicator.nccl()->report();
+  return nb::make_tuple(found.version, found.library, found.absence, found.collectives);
 }
 
 }  // namespace
@@ -296,6 +307,7 @@ void bind_collectives(CommunicatorClass& comm) {
           "note_times", [](PyCommunicator& self, bool on) { self.communicator.note_times(on); },
           a("on"))
       .def("times", times)
+      .def("nccl", nccl)
       .def(
           "refuse",
           [](PyCommunicator& self, const std::string& kind, const std::string& why,

@@ -17,12 +17,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "base/config.h"
 #include "bindings.h"
 #include "gil_gate.h"
 #include "message/communicator.h"
 #include "message/join.h"
+#include "message/nccl/library.h"
 #include "message/start.h"
 #include "py_array_place.h"
 #include "py_devices.h"
@@ -115,6 +119,12 @@ PyCommunicator world(double deadline) {
   });
 }
 
+std::tuple<std::string, std::string, std::string> nccl_found() {
+  const GilReleased released;
+  const message::NcclLibrary& library = message::NcclLibrary::of_settings();
+  return {library.version_text(), library.name(), library.absence()};
+}
+
 }  // namespace
 
 std::shared_ptr<MessageLane> lane_of(nb::handle communicator) {
@@ -157,6 +167,11 @@ void bind_message(nb::module_& module) {
   bind_devices(module);
   module.def("message_join", join, a("address"), a("rank"), a("size"), a("token"), a("deadline"));
   module.def("message_world", world, a("deadline"));
+  module.def(
+      "nccl_places",
+      [](const std::vector<std::string>& files) { message::NcclLibrary::add_places(files); },
+      a("files"));
+  module.def("nccl_found", nccl_found, "NCCL's version and file, or why it can't be used.");
 }
 
 }  // namespace quadriga::python

@@ -43,7 +43,7 @@ struct ConfigSources {
 };
 
 /// The settings: devices, machine, policy, tile, window, trace, host_memory, spill, renaming,
-/// threads, cache, allow_tf32, reproducible, divide, planning_percent, cuda_pool, log_level.
+/// threads, cache, allow_tf32, reproducible, divide, planning_percent, cuda_pool, nccl, log_level.
 ///
 /// A value is the explicit argument if there is one, else what set() said, else the variable
 /// QUADRIGA_<KEY>, else the file's, else the default. Files and variables are read at each call, so

@@ -155,8 +155,8 @@ class Backend {
   virtual void close_memory(DeviceId /*device*/, std::byte* /*mapped*/) noexcept {}
 
   virtual StreamId create_stream(DeviceId device, StreamKind kind) = 0;
-  /// Calls a variant that queues nothing, but makes what libraries keep for a stream, where streams
-  /// have such things. Before anything is queued on the stream. Throws what the variant does.
+  /// Calls a variant that queues nothing here, but makes what libraries keep for a stream, where
+  /// there are such things. While nobody else uses the stream. Throws what the variant does.
   virtual void prepare(StreamId /*stream*/, const Kernel& /*variant*/) {}
 
   /// Queues a copy. Throws invalid_argument if no route joins the spaces; nothing is queued then.

@@ -90,29 +90,75 @@ void Issuers::hand_over(Issuer& issuer) {
 
 void Issuers::loop(Issuer& issuer) {
   std::vector<Instruction> batch;
-  while (true) {
-    {
-      std::unique_lock lock(issuer.mutex);
-      while (issuer.queue.empty() && !issuer.stopping) {
-        issuer.asleep = true;
-        issuer.changed.wait(lock);
-      }
-      if (issuer.stopping) return;
-      issuer.asleep = false;
-      batch.swap(issuer.queue);
-    }
-    try {
-      for (const Instruction& instruction : batch) {
-        const auto* const awaited = std::get_if<Event>(&instruction.operation);
-        if (awaited) await_queued(*awaited);
+  std::vector<Held> held;  // Each has some.
+  try {
+    while (next_batch(issuer, held.empty(), batch)) {
+      for (Instruction& instruction : batch) {
         if (stopping_.load()) return;
-        carry_out(instruction);
+        carry_out_or_hold(instruction, held);
       }
-    } catch (...) {
-      break_down(std::current_exception());
-      return;
+      if (batch.empty()) await_first(held);
+      carry_out_held(held);
+      batch.clear();
     }
-    batch.clear();
+  } catch (...) {
+    break_down(std::current_exception());
+  }
+}
+
+/// False if the issuer stops. Without sleep the batch may be empty.
+bool Issuers::next_batch(Issuer& issuer, bool sleeps, std::vector<Instruction>& batch) {
+  std::unique_lock lock(issuer.mutex);
+  while (sleeps && issuer.queue.empty() && !issuer.stopping) {
+    issuer.asleep = true;
+    issuer.changed.wait(lock);
+  }
+  issuer.asleep = false;
+  batch.swap(issuer.queue);
+  return !issuer.stopping;
+}
+
+/// Whether what a wait is for isn't queued.
+bool Issuers::is_early(const Instruction& instruction) const {
+  const auto* const awaited = std::get_if<Event>(&instruction.operation);
+  return awaited && queued_[awaited->stream].load(std::memory_order_acquire) < awaited->ticket;
+}
+
+/// Held ones come first, as they are older: each time there is time for an operation.
+void Issuers::carry_out_or_hold(Instruction& instruction, std::vector<Held>& held) {
+  if (!held.empty() && instruction.ticket != 0) carry_out_held(held);
+  const auto same = std::ranges::find(held, instruction.stream, &Held::stream);
+  if (same != held.end()) {
+    same->instructions.push_back(std::move(instruction));
+  } else if (is_early(instruction)) {
+    held.emplace_back().stream = instruction.stream;
+    held.back().instructions.push_back(std::move(instruction));
+  } else {
+    carry_out(instruction);
+  }
+}
+
+/// All that needn't be held any longer.
+void Issuers::carry_out_held(std::vector<Held>& held) {
+  for (Held& each : held)
+    while (!each.instructions.empty() && !is_early(each.instructions.front())) {
+      if (stopping_.load()) return;
+      carry_out(each.instructions.front());
+      each.instructions.pop_front();
+    }
+  std::erase_if(held, [](const Held& each) { return each.instructions.empty(); });
+}
+
+/// The driver or another issuer comes to it without us.
+void Issuers::await_first(const std::vector<Held>& held) {
+  const auto number = [](const Held& each) { return each.instructions.front().number; };
+  const Instruction& first = std::ranges::min_element(held, {}, number)->instructions.front();
+  const Event event = std::get<Event>(first.operation);
+  const std::atomic<std::uint64_t>& queued = queued_[event.stream];
+  std::uint64_t reached = queued.load(std::memory_order_acquire);
+  while (reached < event.ticket && !stopping_.load()) {
+    queued.wait(reached, std::memory_order_acquire);
+    reached = queued.load(std::memory_order_acquire);
   }
 }
 
@@ -122,16 +168,6 @@ void Issuers::carry_out(const Instruction& instruction) {
   std::atomic<std::uint64_t>& queued = queued_[instruction.stream];
   queued.store(instruction.ticket, std::memory_order_release);
   queued.notify_all();
-}
-
-/// An operation of another device has a smaller number: its issuer comes to it without us.
-void Issuers::await_queued(Event event) {
-  std::atomic<std::uint64_t>& queued = queued_[event.stream];
-  std::uint64_t reached = queued.load(std::memory_order_acquire);
-  while (reached < event.ticket && !stopping_.load()) {
-    queued.wait(reached, std::memory_order_acquire);
-    reached = queued.load(std::memory_order_acquire);
-  }
 }
 
 /// A bug of ours or of the backend's: the driver is told, and other issuers wait for nothing.

@@ -4,14 +4,16 @@
 //
 // Invariants
 //   1. Instructions arrive through take(), in the order of their numbers; each issuer carries out
-//      those of its device's streams in that order. What an issuer that is awake needn't have at
-//      once is kept back until next(), so that it is handed over together: both of them would
-//      else spend their time on passing the queue to and fro. Not so for a single device, whose
-//      issuer has more to do than the driver.
-//   2. A wait for another device's operation is queued only once that operation is: `queued_` gives
-//      the progress of each stream's issuer. The operation waited for has a smaller number, so the
-//      issuer with the smallest number left never waits for long: the driver, which may keep the
-//      operation back, waits for no issuer.
+//      those of each of its device's streams in that order. What an issuer that is awake needn't
+//      have at once is kept back until next(), so that it is handed over together: both of them
+//      would else spend their time on passing the queue to and fro. Not so for a single device,
+//      whose issuer has more to do than the driver.
+//   2. A wait is queued only once the operation waited for is: `queued_` gives the progress of each
+//      stream. Until then the wait and what follows it in its stream are set aside, in `Held`,
+//      and other streams go on. An issuer waits only when all that it has is held, and then for
+//      the held one with the smallest number. What that one waits for has a smaller number still,
+//      so the issuer with the smallest number of all never waits for long: the driver, which may
+//      keep an operation back, waits for no issuer.
 //   3. Issuer::mutex guards its queue and `stopping`; `asleep` is written under it. `kept` is the
 //      driver's. broken_mutex_ guards `broken_`.
 //   4. take() and next() belong to one thread, the driver's. If the backend needs no threads, as
@@ -59,11 +61,20 @@ class Issuers {
     std::vector<Instruction> kept;
     std::thread thread;
   };
+  /// What a stream may not queue yet: a wait, and what follows it.
+  struct Held {
+    StreamId stream = 0;
+    std::deque<Instruction> instructions;
+  };
   void loop(Issuer& issuer);
+  static bool next_batch(Issuer& issuer, bool sleeps, std::vector<Instruction>& batch);
+  void carry_out_or_hold(Instruction& instruction, std::vector<Held>& held);
+  void carry_out_held(std::vector<Held>& held);
+  void await_first(const std::vector<Held>& held);
+  bool is_early(const Instruction& instruction) const;
   void deal_out(std::span<Instruction> instructions);
   static void hand_over(Issuer& issuer);
   void carry_out(const Instruction& instruction);
-  void await_queued(Event event);
   void break_down(std::exception_ptr error) noexcept;
   void let_go() noexcept;
   void rethrow_if_broken();

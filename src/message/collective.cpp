@@ -105,7 +105,7 @@ void Collective::agree_again(const CollectiveTerms& terms) {
 // that are known about. One round for few ranks, who then have what each tells.
 void Collective::agree(const CollectiveTerms& terms) {
   const std::uint64_t own = fingerprint(terms);
-  Announcement words{own, own, terms.offer, terms.told ? 1U : 0U, {}};
+  Announcement words{own, own, terms.offer, terms.nccl, terms.told ? 1U : 0U, {}};
   if (terms.told) std::ranges::copy(*terms.told, words.data.begin());
   own_ = words.data;
   for (int distance = 1; distance < size(); distance *= told_at_once + 1) {
@@ -122,11 +122,13 @@ void Collective::agree(const CollectiveTerms& terms) {
       words.least = std::min(words.least, other.least);
       words.greatest = std::max(words.greatest, other.greatest);
       words.offer = words.offer.and_also(other.offer);
+      words.nccl = words.nccl.and_also(other.nccl);
       words.tells = words.tells != 0 && other.tells != 0 ? 1 : 0;
     }
   }
   if (words.least != words.greatest || words.least % 2 == 1) tell_differences(terms);
   offer_ = words.offer;
+  nccl_ = words.nccl;
   has_told_ = words.tells != 0 && size() <= told_at_once + 1;
 }
 
@@ -190,6 +192,16 @@ void Collective::note_told() const {
   note(&CollectiveTimes::moved);
 }
 
+void Collective::note_nccl(const std::string& version, double seconds) const {
+  if (CollectiveTimes* const times = communicator_.times_.get()) {
+    times->by = "NCCL " + version;
+    times->plan = fmt::format("{} by NCCL {}", name(operation_), version);
+    times->planned = seconds;
+    times->steps.clear();
+  }
+  note(&CollectiveTimes::packed);
+}
+
 std::shared_ptr<const RankSteps> Collective::planned(const CollectiveShape& shape,
                                                      const TreeOptions& options) const {
   const StepCache::Known& known =
@@ -230,9 +242,22 @@ void Collective::wait(const std::vector<TransferPtr>& transfers) {
   try {
     for (const TransferPtr& each : transfers) communicator_.endpoint().wait(each, left());
   } catch (...) {
-    for (const TransferPtr& each : transfers) communicator_.endpoint().withdraw(each);
+    withdraw(transfers);
     throw;
   }
+}
+
+void Collective::withdraw(const std::vector<TransferPtr>& transfers) {
+  for (const TransferPtr& each : transfers) communicator_.endpoint().withdraw(each);
+}
+
+void Collective::await_work(const std::function<bool()>& is_over, const char* late) const {
+  Posting what;
+  what.operation = operation_;
+  what.peer = any_source;
+  what.context = communicator_.context_ + 1;
+  what.group = communicator_.group_;
+  communicator_.endpoint().await_work(is_over, what, left(), late);
 }
 
 void Collective::all_to_all(const void* from, std::size_t from_step, void* into,

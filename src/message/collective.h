@@ -13,6 +13,7 @@
 
 #include "message/communicator.h"
 #include "message/device_local.h"
+#include "message/nccl/choice.h"
 #include "message/schedules/rank_offer.h"
 #include "message/schedules/schedule.h"
 #include "message/step_runner.h"
@@ -29,7 +30,8 @@ struct CollectiveTerms {
   /// What else all must agree on, and in words.
   std::uint64_t detail = 0;
   std::string detail_text{};
-  RankOffer offer{};  ///< May differ: no part of what must be the same.
+  RankOffer offer{};  ///< May differ, as the next: no part of what must be the same.
+  NcclOffer nccl{};
   /// Few bytes of the host, which all ranks get with the agreement if all tell theirs.
   std::optional<std::span<const std::byte>> told{};
   std::string text() const;
@@ -39,6 +41,7 @@ struct CollectiveTerms {
 struct Announcement {
   std::uint64_t least = 0, greatest = 0;  ///< Fingerprints that it knows of.
   RankOffer offer{};
+  NcclOffer nccl{};
   std::uint64_t tells = 0;  ///< Not 0: all that it knows of tell their data.
   std::array<std::byte, 256> data{};
 };
@@ -77,6 +80,14 @@ class Collective {
   const std::byte* told(int rank) const noexcept;
   /// No steps were needed.
   void note_told() const;
+  /// What all ranks can do with NCCL, by the last agreement.
+  const NcclOffer& nccl_offer() const noexcept { return nccl_; }
+  /// NCCL takes the place of steps, and has ended.
+  void note_nccl(const std::string& version, double seconds) const;
+  void note_moved() const { note(&CollectiveTimes::moved); }
+  Endpoint& endpoint() const noexcept { return communicator_.endpoint(); }
+  /// Waits for what a device does otherwise than by messages. Errors: Endpoint::await_work()'s.
+  void await_work(const std::function<bool()>& is_over, const char* late) const;
   void send(int to, const void* data, std::size_t bytes);
   void receive(int from, void* data, std::size_t bytes);
   void send_place(int to, const MessageBuffer& place);
@@ -84,6 +95,7 @@ class Collective {
   TransferPtr start_send(int to, const void* data, std::size_t bytes);
   TransferPtr start_receive(int from, void* data, std::size_t bytes);
   void wait(const std::vector<TransferPtr>& transfers);
+  void withdraw(const std::vector<TransferPtr>& transfers);
   /// A few bytes for each rank and from each: of `from`, so many bytes apart.
   void all_to_all(const void* from, std::size_t from_step, void* into, std::size_t bytes);
   /// Agrees once more within the steps, on what these have found out.
@@ -112,7 +124,8 @@ class Collective {
   const std::chrono::steady_clock::time_point begin_;
   const int tag_;  ///< Of its first lane.
   bool agreed_ = false;
-  RankOffer offer_;  ///< Of all ranks together, in the last agreement.
+  RankOffer offer_;  ///< Of all ranks together, in the last agreement; so is the next.
+  NcclOffer nccl_;
   bool has_told_ = false;
   std::array<std::byte, most_told> own_;
   std::array<Announcement, told_at_once> heard_;  ///< From the rank before, from that before it.

@@ -35,6 +35,7 @@ struct CollectiveTimes {
   double moved = 0;    ///< The last step had ended.
   double ended = 0;    ///< The result was where it belongs.
   std::vector<StepTime> steps{};
+  std::string by = "messages";  ///< Or NCCL, with its version.
 };
 
 /// Notes the times of steps; the clock is the steps' begin's.

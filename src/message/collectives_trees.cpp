@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "message/collective.h"
 #include "message/collective_faults.h"
+#include "message/nccl/collectives.h"
 #include "message/packed_place.h"
 
 namespace quadriga::message {
@@ -115,6 +116,18 @@ void gather_told(const Collective& collective, std::size_t bytes, const MessageB
   copy_on_host(bytes_place(all.data(), into.bytes()), into);
 }
 
+// What NCCL may reduce.
+NcclUse::Wish wish_of(TreeCollective kind, int root, const MessageBuffer& from,
+                      ReduceOperation operation, const Home& home) {
+  return {
+      kind, root, from.layout.elements().type(), operation, static_cast<std::int64_t>(from.bytes()),
+      home};
+}
+
+MessageBuffer whole_of(const PackedPlace& place) {
+  return place.at(0, static_cast<std::int64_t>(place.bytes()));
+}
+
 RankOffer offer_of(const Home& home) {
   if (!home.port) return {};
   return {home.port->peer_rate(home.device), home.port->message_cost()};
@@ -122,11 +135,12 @@ RankOffer offer_of(const Home& home) {
 
 }  // namespace
 
-void CommunicatorCore::force(const TreeOptions& options) {
+void CommunicatorCore::force(const TreeOptions& options, CollectiveBy by) {
   if (size() <= 0) return;
   const CollectiveShape nothing{TreeCollective::broadcast, 0, {0}, 1};
   static_cast<void>(plan_collective(Cluster::host(size(), 1, 0), nothing, options));
   forced_ = options;
+  by_ = by;
 }
 
 void CommunicatorCore::broadcast(const MessageBuffer& place, int root, const Patience& patience) {
@@ -138,12 +152,24 @@ void CommunicatorCore::broadcast(const MessageBuffer& place, int root, const Pat
   add_options(terms, forced_);
   terms.offer = offer_of(message::home_of(place));
   const FewBytes few(terms, receives ? MessageBuffer{} : place, place, forced_, place.bytes());
+  NcclUse nccl(*this, terms, forced_,
+               {TreeCollective::broadcast,
+                root,
+                {},
+                {},
+                static_cast<std::int64_t>(place.bytes()),
+                message::home_of(place)});
   collective.run(terms, [&] {
     if (collective.has_told()) {
       if (receives) copy_on_host(bytes_place(collective.told(root), place.bytes()), place);
       return collective.note_told();
     }
     const auto whole = static_cast<std::int64_t>(place.bytes());
+    if (nccl.is_chosen(collective)) {
+      const PackedPlace packed(collective, place, !receives);
+      nccl.carry_out(collective, packed.at(0, whole), packed.at(0, whole));
+      return receives ? packed.write_back() : void();
+    }
     const auto steps = collective.planned({TreeCollective::broadcast, root, {whole}, 1}, forced_);
     const bool in_one = std::ranges::all_of(
         steps->steps, [&](const RankStep& each) { return each.bytes == whole; });
@@ -172,11 +198,13 @@ void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& in
   const Home home = home_of(from, wanted);
   terms.offer = offer_of(home);
   const FewBytes few(terms, from, wanted, options, from.bytes());
+  NcclUse nccl(*this, terms, options, wish_of(TreeCollective::reduce, root, from, operation, home));
   collective.run(terms, [&] {
     if (collective.has_told()) {
       if (is_root) combine_told(collective, into, operation);
       return collective.note_told();
     }
+    const bool by_nccl = nccl.is_chosen(collective);
     const bool is_apart = is_root && !is_same(from, into);
     const PackedPlace own(collective, from, true, is_apart ? &into : nullptr, home);
     const PackedPlace result(collective, wanted, false, nullptr, home);
@@ -184,8 +212,11 @@ void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& in
                                 root,
                                 {static_cast<std::int64_t>(own.bytes())},
                                 element_bytes(elements)};
-    collective.take(*collective.planned(shape, options), places_of(own, result),
-                    {home, operation, elements});
+    if (by_nccl)
+      nccl.carry_out(collective, whole_of(own), whole_of(result));
+    else
+      collective.take(*collective.planned(shape, options), places_of(own, result),
+                      {home, operation, elements});
     if (is_root) result.write_back();
   });
 }
@@ -203,11 +234,14 @@ void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer
   const Home home = home_of(from, into);
   terms.offer = offer_of(home);
   const FewBytes few(terms, from, into, options, from.bytes());
+  NcclUse nccl(*this, terms, options,
+               wish_of(TreeCollective::all_reduce, 0, from, operation, home));
   collective.run(terms, [&] {
     if (collective.has_told()) {
       combine_told(collective, into, operation);
       return collective.note_told();
     }
+    const bool by_nccl = nccl.is_chosen(collective);
     const bool is_apart = !is_same(from, into);
     const PackedPlace own(collective, from, true, is_apart ? &into : nullptr, home);
     const PackedPlace result(collective, into, false, nullptr, home);
@@ -215,8 +249,11 @@ void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer
                                 0,
                                 {static_cast<std::int64_t>(own.bytes())},
                                 element_bytes(elements)};
-    collective.take(*collective.planned(shape, options), places_of(own, result),
-                    {home, operation, elements});
+    if (by_nccl)
+      nccl.carry_out(collective, whole_of(own), whole_of(result));
+    else
+      collective.take(*collective.planned(shape, options), places_of(own, result),
+                      {home, operation, elements});
     result.write_back();
   });
 }
@@ -257,13 +294,21 @@ void CommunicatorCore::reduce_scatter(const MessageBuffer& from, const MessageBu
   add_options(terms, options);
   const Home home = home_of(from, into);
   terms.offer = offer_of(home);
+  const bool are_alike = std::ranges::all_of(counts, [&](auto each) { return each == counts[0]; });
+  NcclUse nccl(
+      *this, terms, options,
+      wish_of(TreeCollective::reduce_scatter, 0, from, operation, are_alike ? home : Home{}));
   collective.run(terms, [&] {
+    const bool by_nccl = nccl.is_chosen(collective);
     const PackedPlace own(collective, from, true, &into, home);
     const PackedPlace result(collective, into, false, nullptr, home);
     CollectiveShape shape{TreeCollective::reduce_scatter, 0, {}, element_bytes(elements)};
     for (const std::int64_t each : counts) shape.bytes.push_back(each * shape.element_bytes);
-    collective.take(*collective.planned(shape, options), places_of(own, result),
-                    {home, operation, elements});
+    if (by_nccl)
+      nccl.carry_out(collective, whole_of(own), whole_of(result));
+    else
+      collective.take(*collective.planned(shape, options), places_of(own, result),
+                      {home, operation, elements});
     result.write_back();
   });
 }
@@ -276,12 +321,25 @@ void CommunicatorCore::all_gather(const MessageBuffer& from, const MessageBuffer
   add_options(terms, forced_);
   terms.offer = offer_of(home_of(from, into));
   const FewBytes few(terms, from, into, forced_, from.bytes());
+  const Home home = message::home_of(into);
+  NcclUse nccl(*this, terms, forced_,
+               {TreeCollective::all_gather,
+                0,
+                {},
+                {},
+                static_cast<std::int64_t>(from.bytes()) * size(),
+                home == message::home_of(from) ? home : Home{}});
   collective.run(terms, [&] {
     if (collective.has_told()) {
       gather_told(collective, from.bytes(), into);
       return collective.note_told();
     }
+    const bool by_nccl = nccl.is_chosen(collective);
     const PackedPlace own(collective, from, true, &into), all(collective, into, false);
+    if (by_nccl) {
+      nccl.carry_out(collective, whole_of(own), whole_of(all));
+      return all.write_back();
+    }
     CollectiveShape shape{TreeCollective::all_gather, 0, {}, 1};
     shape.bytes.assign(static_cast<std::size_t>(size()), static_cast<std::int64_t>(own.bytes()));
     collective.take(*collective.planned(shape, forced_), places_of(own, all));

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "message/collective.h"
+#include "message/nccl/collectives.h"
 
 namespace quadriga::message {
 namespace {
@@ -33,14 +34,22 @@ void check_rank(int rank, int size, const char* what) {
 }  // namespace
 
 CommunicatorCore::CommunicatorCore(std::shared_ptr<Endpoint> endpoint)
-    : endpoint_(std::move(endpoint)), group_(world_of(*endpoint_)) {}
+    : endpoint_(std::move(endpoint)),
+      group_(world_of(*endpoint_)),
+      nccl_(std::make_shared<NcclGroups>()) {}
 
 CommunicatorCore::CommunicatorCore(std::shared_ptr<Endpoint> endpoint,
                                    std::shared_ptr<const Group> group, std::uint64_t context)
-    : endpoint_(std::move(endpoint)), group_(std::move(group)), context_(context) {}
+    : endpoint_(std::move(endpoint)),
+      group_(std::move(group)),
+      context_(context),
+      nccl_(std::make_shared<NcclGroups>()) {}
 
 CommunicatorCore CommunicatorCore::apart(std::uint64_t number) const {
-  return {endpoint_, group_, mix(mix(context_ + 1) + mix(~number)) & ~std::uint64_t{1}};
+  CommunicatorCore made(endpoint_, group_,
+                        mix(mix(context_ + 1) + mix(~number)) & ~std::uint64_t{1});
+  made.nccl_ = nullptr;
+  return made;
 }
 
 void CommunicatorCore::give_up(const std::string& why) const noexcept {

@@ -22,10 +22,13 @@
 #include "message/collective_times.h"
 #include "message/endpoint.h"
 #include "message/exchange_transfers.h"
+#include "message/nccl/choice.h"
 #include "message/pack/reduce.h"
 #include "message/schedules/step_cache.h"
 
 namespace quadriga::message {
+
+class NcclGroups;
 
 /// A message of an exchange that is set up once.
 struct PlannedMessage {
@@ -55,7 +58,7 @@ class CommunicatorCore {
   /// The same on all its ranks, and no other communicator's.
   std::uint64_t context() const noexcept { return context_; }
   /// The same ranks with contexts of their own: all that give the same `number` mean each other.
-  /// Nobody is asked.
+  /// Nobody is asked. Its collectives aren't NCCL's, whose groups take memory of devices.
   CommunicatorCore apart(std::uint64_t number) const;
   /// This rank takes no part in later collectives: they raise on all ranks, with the reason.
   void give_up(const std::string& why) const noexcept;
@@ -104,8 +107,11 @@ class CommunicatorCore {
   void barrier(const Patience& patience);
   void broadcast(const MessageBuffer& place, int root, const Patience& patience);
   /// What the collectives along trees below use instead of what is chosen; the same on all ranks.
-  /// Errors: invalid_argument for nonsense.
-  void force(const TreeOptions& options);
+  /// Options are ours, whoever carries out others. Errors: invalid_argument for nonsense.
+  void force(const TreeOptions& options, CollectiveBy by = CollectiveBy::chosen);
+  CollectiveBy by() const noexcept { return by_; }
+  /// Groups of these ranks that NCCL has; null: never, as of what is apart().
+  const std::shared_ptr<NcclGroups>& nccl() const noexcept { return nccl_; }
   /// Whether the times of collectives are noted from now on: of each its last one's.
   void note_times(bool on) { times_ = on ? std::make_shared<CollectiveTimes>() : nullptr; }
   /// Of the last one; null while they aren't noted.
@@ -157,6 +163,8 @@ class CommunicatorCore {
   std::uint64_t context_ = 0;
   int collectives_ = 0;
   TreeOptions forced_;
+  CollectiveBy by_ = CollectiveBy::chosen;
+  std::shared_ptr<NcclGroups> nccl_;
   StepCache known_;
   std::shared_ptr<CollectiveTimes> times_;  ///< Null: nobody asks.
   std::uint64_t shrinks_ = 0;

@@ -74,6 +74,10 @@ class Endpoint {
   /// Waits until a stream has come as far as a collective asks, which is `what`, and moves messages
   /// meanwhile. Errors: deadline; device_lost; what the interrupt or check() throws.
   void await_stream(StreamOrder& order, const Posting& what, const Patience& patience);
+  /// The same of what a device does for a collective otherwise than by messages. `is_over` is
+  /// called without the lock and may throw; `late` says what wasn't over in time.
+  void await_work(const std::function<bool()>& is_over, const Posting& what,
+                  const Patience& patience, const char* late);
   /// Withdraws a transfer; false if it has ended, or a stream waits for its end. Its memory isn't
   /// used any more: what another's device copies of it already is waited for. False also if that
   /// takes longer than `patience_while_held`: its process is stopped, and the transfer goes on.
@@ -102,6 +106,8 @@ class Endpoint {
   /// what another's device reads as of cancel(); says what it was.
   std::string close(const Patience& patience);
   bool is_closed();
+  /// Calls a function at the beginning of close(), by its thread.
+  void on_close(std::function<void()> function);
   /// How messages from another rank's memory of devices arrive here, and from this one's there.
   struct PairReport {
     PairPath in = PairPath::unknown;
@@ -166,6 +172,7 @@ class Endpoint {
   int attended_ = 0;
   std::uint64_t handed_over_ = 0;
   bool closed_ = false;
+  std::vector<std::function<void()>> on_close_;
   bool dozes_ = true;                     ///< The service thread may sleep until it is woken.
   std::optional<ServiceThread> service_;  ///< Last: it uses all the rest.
 };

@@ -93,8 +93,19 @@ bool Endpoint::is_closed() {
   return closed_;
 }
 
+void Endpoint::on_close(std::function<void()> function) {
+  const Hold hold(*this);
+  on_close_.push_back(std::move(function));
+}
+
 std::string Endpoint::close(const Patience& patience) {
   check_not_forked(owner_);
+  std::vector<std::function<void()>> first;
+  {
+    const Hold hold(*this);
+    first.swap(on_close_);
+  }
+  for (const auto& each : first) each();
   Posting what;
   what.operation = CallKind::close;
   what.peer = any_source;

@@ -9,6 +9,7 @@ namespace {
 
 StreamKind kind_of(PortLane lane) {
   if (lane == PortLane::in) return StreamKind::copy_in;
+  if (lane == PortLane::nccl) return StreamKind::compute;
   return lane == PortLane::out ? StreamKind::copy_out : StreamKind::peer_in;
 }
 
@@ -64,6 +65,15 @@ PortTicket PortOperations::copy(DeviceId device, PortLane lane, const Copy& copy
 PortTicket PortOperations::launch(DeviceId device, PortLane lane, Kernel variant) {
   const std::lock_guard lock(mutex_);
   return launch_on(stream_of(device, lane), std::move(variant), false);
+}
+
+// Without the lock: a library takes its time.
+void PortOperations::prepare(DeviceId device, PortLane lane, const Kernel& variant) {
+  const StreamId stream = [&] {
+    const std::lock_guard lock(mutex_);
+    return stream_of(device, lane);
+  }();
+  backend_.prepare(stream, variant);
 }
 
 bool PortOperations::has_ended(PortTicket ticket) {

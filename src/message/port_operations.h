@@ -7,7 +7,8 @@
 //   2. Operations of a stream end in order: a ticket has ended once its stream has come so far.
 //   3. Nothing that is queued waits for another process: every operation ends by itself, or by a
 //      fault, which its ticket tells. But what a stream outside the lanes calls runs for as long as
-//      it likes.
+//      it likes; and in the lane that is NCCL's, NCCL queues what waits for other ranks' (nccl/
+//      collectives.h): no other lane waits for that one.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ namespace quadriga::message {
 /// An operation of a port; ticket 0 has ended.
 using PortTicket = Event;
 
-/// A port's own streams of a device: each copies in one direction, and packs.
-enum class PortLane : std::uint8_t { in, out, across };
+/// A port's own streams of a device: each copies in one direction, and packs; one is NCCL's.
+enum class PortLane : std::uint8_t { in, out, across, nccl };
 
 class PortOperations {
  public:
@@ -35,6 +36,9 @@ class PortOperations {
 
   PortTicket copy(DeviceId device, PortLane lane, const Copy& copy);
   PortTicket launch(DeviceId device, PortLane lane, Kernel variant);
+  /// Calls what makes what a library needs, or queues it itself, on the device and with the stream
+  /// of a lane.
+  void prepare(DeviceId device, PortLane lane, const Kernel& variant);
   /// Whether it has ended. Errors: what ended it, told once.
   bool has_ended(PortTicket ticket);
   /// Waits for it; errors are ignored.

@@ -16,7 +16,7 @@ void DeviceOrder::insert(PlannedTask& planned) {
 
 void DeviceOrder::erase(const PlannedTask& planned) {
   planned_.erase(planned.position);
-  if (planned.ready) ready_.erase(planned.position);
+  if (planned.ready && ready_.erase(planned.position)) ready_to_move_ -= may_move(*planned.task);
   if (is_in_sight(planned.position)) --tasks_in_sight_;
 }
 
@@ -33,6 +33,10 @@ void DeviceOrder::validate(DeviceId device) const {
   for (const PlannedTask* planned : ready_)
     if (planned->device != device || planned->issued || !planned_.contains(planned->position))
       fail(Errc::internal, "a ready task is not in its device's plan");
+  const auto moving = std::ranges::count_if(
+      ready_, [](const PlannedTask* planned) { return may_move(*planned->task); });
+  if (static_cast<std::size_t>(moving) != ready_to_move_)
+    fail(Errc::internal, "the ready tasks that may move are counted wrong");
   const auto in_sight = std::ranges::count_if(
       planned_, [&](const PlannedTask* planned) { return is_in_sight(planned->position); });
   if (static_cast<std::size_t>(in_sight) != tasks_in_sight_)

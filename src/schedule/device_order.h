@@ -19,10 +19,16 @@ class DeviceOrder {
  public:
   const PlanSet& planned() const noexcept { return planned_; }
   const PlanSet& ready() const noexcept { return ready_; }
+  /// How many of these may run on another device.
+  std::size_t ready_to_move() const noexcept { return ready_to_move_; }
   void insert(PlannedTask& planned);
   void erase(const PlannedTask& planned);
   /// It is planned here, and could be issued from now on.
-  void make_ready(PlannedTask& planned) { ready_.insert(planned.position, &planned); }
+  void make_ready(PlannedTask& planned) {
+    const std::size_t before = ready_.size();
+    ready_.insert(planned.position, &planned);
+    if (ready_.size() > before) ready_to_move_ += may_move(*planned.task);
+  }
 
   /// The lookahead has the tasks up to here in sight.
   Position horizon() const noexcept { return horizon_; }
@@ -50,6 +56,7 @@ class DeviceOrder {
  private:
   PlanSet planned_;
   PlanSet ready_;
+  std::size_t ready_to_move_ = 0;
   Position horizon_ = 0;
   std::size_t tasks_in_sight_ = 0;
 };

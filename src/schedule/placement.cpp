@@ -147,12 +147,13 @@ void Placement::note_stealable(const DeviceState& thief) {
   queued_.assign(state_.devices.size(), 0);
   for (const DeviceState& device : state_.devices) {
     if (device.id == thief.id || device.lost) continue;
-    const PlanSet& ready = state_.plan.on(device.id).ready();
+    const DeviceOrder& order = state_.plan.on(device.id);
     const auto& [queued_seconds, learning] = state_.plan.load(device.id);
     const bool keeps_all =
         device.space == host_space && learning == 0 && !policy_.traits().steals_from_host;
-    if (ready.empty() || keeps_all) continue;
-    queued_[device.id] = queued_seconds > 0 ? queued_seconds : static_cast<double>(ready.size());
+    if (order.ready_to_move() == 0 || keeps_all) continue;
+    queued_[device.id] =
+        queued_seconds > 0 ? queued_seconds : static_cast<double>(order.ready().size());
   }
 }
 
@@ -196,8 +197,7 @@ bool Placement::steal(DeviceState& thief) {
 
 bool Placement::may_take(const PlannedTask& planned, const DeviceState& victim,
                          const DeviceState& thief) const {
-  if (&planned == victim.head || planned.task->device != no_device || planned.task->side())
-    return false;
+  if (&planned == victim.head || !may_move(*planned.task)) return false;
   if (planned.left_host && thief.space == host_space) return false;
   if (victim.space == host_space && !planned.learns && !policy_.traits().steals_from_host)
     return false;
@@ -215,9 +215,9 @@ bool Placement::steal_from(const DeviceState& victim, DeviceState& thief) {
   const double busy = thief.issued_seconds / ScheduleState::width(thief);
   double ahead = victim.issued_seconds / share;
   for (PlannedTask* planned : state_.plan.on(victim.id).ready()) {
-    if (offered_.size() == pace::most_looked ||
-        (victim.space == host_space && ++looked > 4 * pace::most_looked))
-      break;
+    // Of those that stay a few are passed: the first that may move are as good as later ones.
+    looked += victim.space == host_space || !may_move(*planned->task);
+    if (offered_.size() == pace::most_looked || looked > 4 * pace::most_looked) break;
     const double there =
         planned->learns ? prediction_.seconds_on(*planned, victim.id) : planned->seconds;
     const double end = ahead + there;

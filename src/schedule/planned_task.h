@@ -119,6 +119,9 @@ struct PlannedTask {
 };
 
 /// Tasks by their position.
+/// Whether it may run elsewhere than on the device where it was placed.
+inline bool may_move(const Task& task) noexcept { return task.device == no_device && !task.side(); }
+
 using PlanSet = SortedBlocks<Position, PlannedTask*>;
 
 }  // namespace quadriga

@@ -62,6 +62,7 @@ const SharedLibrary& cublas_library() {
   static const SharedLibrary none("no library");
   return none;
 }
+const SharedLibrary& cublaslt_library() { return cublas_library(); }
 const SharedLibrary& cusolver_library() { return cublas_library(); }
 
 void* find_function(const SharedLibrary&, const char* name) {

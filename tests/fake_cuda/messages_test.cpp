@@ -6,18 +6,15 @@
 #include <quadriga/error.h>
 #include <quadriga/machine.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <numeric>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "fake_cuda/ranks.h"
 #include "fake_cuda/streams.h"
 #include "message/communicator.h"
 #include "message/device_moves.h"
@@ -25,13 +22,14 @@
 #include "message/ports.h"
 #include "message/stream_order.h"
 
-extern char** environ;
-
 namespace quadriga::message {
 namespace {
 
-const Patience enough{90, {}};
-constexpr auto token_text = "00112233445566778899aabbccddeeff";
+using testing::enough;
+using testing::is_rank;
+using testing::joined;
+using testing::passed;
+using testing::rank_of_this;
 
 std::vector<double> counted(std::size_t count, double first) {
   std::vector<double> made(count);
@@ -39,75 +37,9 @@ std::vector<double> counted(std::size_t count, double first) {
   return made;
 }
 
-// What somebody else allocated, with the runtime's functions.
-struct Numbers {
-  Numbers(std::vector<double> content, bool is_pooled = false) : host(std::move(content)) {
-    const std::size_t bytes = host.size() * sizeof(double);
-    void* made = nullptr;
-    if ((is_pooled ? cudaMallocAsync(&made, bytes, cudaStreamPerThread)
-                   : cudaMalloc(&made, bytes)) != cudaSuccess)
-      throw std::bad_alloc();
-    memory = static_cast<std::byte*>(made);
-    write_all(place(), std::as_bytes(std::span(host)));
-  }
-  ~Numbers() { cudaFree(memory); }
-  Numbers(const Numbers&) = delete;
-  Numbers& operator=(const Numbers&) = delete;
-  MessageBuffer place() const {
-    const auto port = ports::cuda_at(memory);
-    return {Layout::contiguous(static_cast<std::int64_t>(host.size()), ElementType::float64),
-            memory, port, 0};
-  }
-  std::vector<double> content() {
-    read_all(place(), std::as_writable_bytes(std::span(host)));
-    return host;
-  }
-  std::vector<double> host;
-  std::byte* memory = nullptr;
-};
+using testing::Numbers;
 
-int rank_of_this() {
-  const char* const given = std::getenv("QUADRIGA_TEST_RANK");
-  return given ? std::atoi(given) : -1;
-}
-
-CommunicatorCore joined() {
-  const char* const address = std::getenv("QUADRIGA_TEST_ADDRESS");
-  return CommunicatorCore(join({address, rank_of_this(), 2, parse_token(token_text)}, enough));
-}
-
-// Runs a test of this program as ranks 0 and 1; how they ended.
-std::vector<int> run_ranks(const std::string& test) {
-  const std::string filter = "--gtest_filter=CudaRank." + test;
-  const std::string address = "QUADRIGA_TEST_ADDRESS=file:" + ::testing::TempDir() +
-                              "quadriga-cuda-" + std::to_string(getpid()) + test;
-  std::vector<pid_t> children;
-  for (int rank = 0; rank < 2; ++rank) {
-    const std::string number = "QUADRIGA_TEST_RANK=" + std::to_string(rank);
-    std::vector<char*> variables;
-    for (char** each = environ; *each; ++each)
-      if (!std::string_view(*each).starts_with("TSAN_OPTIONS=")) variables.push_back(*each);
-    // Streams of a lost device are given up, and the threads that stand for them.
-    variables.push_back(const_cast<char*>("TSAN_OPTIONS=halt_on_error=1:report_thread_leaks=0"));
-    variables.push_back(const_cast<char*>(number.c_str()));
-    variables.push_back(const_cast<char*>(address.c_str()));
-    variables.push_back(nullptr);
-    char* const words[] = {const_cast<char*>("rank"), const_cast<char*>(filter.c_str()), nullptr};
-    pid_t child = 0;
-    EXPECT_EQ(posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, words, variables.data()), 0);
-    children.push_back(child);
-  }
-  std::vector<int> states;
-  for (const pid_t child : children) {
-    int state = 0;
-    waitpid(child, &state, 0);
-    states.push_back(state);
-  }
-  return states;
-}
-const std::vector<int> passed{0, 0};
-
-bool is_rank() { return rank_of_this() >= 0; }
+std::vector<int> run_ranks(const std::string& test) { return testing::run_ranks("CudaRank", test); }
 
 class CudaRank : public ::testing::Test {
  protected:

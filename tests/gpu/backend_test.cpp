@@ -197,9 +197,10 @@ TEST_F(CudaBackendTest, PageableMemoryIsCopiedInTheOrderOfStreams) {
   Random random(5);
   std::vector<std::vector<std::byte>> arrays(6, std::vector<std::byte>(runs * pitch));
   for (std::vector<std::byte>& array : arrays)
-    for (std::size_t i = 0; i < array.size(); i += 8)
-      for (std::uint64_t bits = random(), k = 0; k < 8; ++k)
-        array[i + k] = static_cast<std::byte>(bits >> (8 * k));
+    for (std::size_t i = 0; i < array.size(); i += 8) {
+      const std::uint64_t bits = random();
+      std::memcpy(array.data() + i, &bits, 8);
+    }
   std::vector<std::vector<std::byte>> expected = arrays;
   std::vector<std::byte*> places;
   std::vector<StreamId> streams;

@@ -2,6 +2,7 @@
 # tests/python/documents_test.py: what the documents show: code runs, links lead somewhere.
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import click
@@ -47,6 +48,18 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(there), f"{page.name} links to {target}{anchor}"
 
 
+def is_known(commit):
+    """Whether the history has it; what has no long history, as a shallow clone, can't tell."""
+    git = ["git", "-C", str(ROOT)]
+    counted = subprocess.run(
+        [*git, "rev-list", "--count", "HEAD"], capture_output=True, text=True, check=False
+    )
+    if counted.returncode != 0 or int(counted.stdout) < 500:
+        return True
+    named = [*git, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"]
+    return subprocess.run(named, capture_output=True, check=False).returncode == 0
+
+
 def test_figures_on_the_front_page_are_rows_of_one_commit():
     page = (ROOT / "README.md").read_text()
     commit, path = re.search(
@@ -54,6 +67,7 @@ def test_figures_on_the_front_page_are_rows_of_one_commit():
     ).groups()
     rows = [json.loads(line) for line in (ROOT / path).read_text().splitlines()]
     rows = [row for row in rows if row["commit"] == commit]
+    assert is_known(commit), f"{commit}, which the front page names, isn't in the repository"
     table = re.findall(
         r"^\| (Cholesky|product), order (\d+) \|([^|]+)\|([^|]+)\|([^|]+)\|", page, re.M
     )
@@ -112,3 +126,22 @@ def test_commands_on_the_page_have_these_options(page):
         known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
         used = {word.split("=")[0] for word in path if re.match(r"--?[a-z]", word)}
         assert used <= known, f"{line}: {used - known}"
+
+
+def test_the_journey_of_a_tile_passes_files_that_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| `([^`]+)` \|", text, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, len(rows) + 1))
+    assert 0 < len(rows) <= 15
+    drawn = dict(re.findall(r'\["(\d+) ([\w./]+)"\]', text.split("```")[1]))
+    for number, path in rows:
+        assert (ROOT / path).is_file(), path
+        assert path.endswith(drawn[number]), f"{number} is drawn as {drawn[number]}"
+    for path in re.findall(r"`((?:src|python|include)/[\w./]+)`", text):
+        assert (ROOT / path).exists(), path
+
+
+def test_contributing_lists_the_rooms_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    listed = re.findall(r"^ +src/(\w+) ", text, re.MULTILINE)
+    assert sorted(listed) == sorted(each.name for each in (ROOT / "src").iterdir() if each.is_dir())

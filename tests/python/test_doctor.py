@@ -174,6 +174,16 @@ def test_readings_of_gpus_are_judged_as_well():
     assert finding("GPU 0", readings=readings).state is State.unused
 
 
+def test_nccl_is_said_where_there_is_one_and_missed_only_by_several_gpus():
+    assert not any(f.part == "NCCL" for f in judge(dataclasses.replace(GOOD, no_nccl="no file")))
+    two = {"gpus": ["0000:17:00.0", "0000:18:00.0"]}
+    found = finding("NCCL", no_nccl="libnccl.so.2: no file", **two)
+    assert found.state is State.absent and "libnccl.so.2: no file" in found.text
+    found = finding("NCCL", nccl="2.27.3 in libnccl.so.2", **two)
+    assert found.state is State.used and "2.27.3 in libnccl.so.2" in found.text
+    assert finding("NCCL", nccl="2.27.3 in libnccl.so.2").state is State.absent
+
+
 def test_command(capsys):
     status = status_of(["doctor", "--json"])
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -187,3 +187,14 @@ def test_overwriting_needs_no_second_matrix(order, work):
     ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert ended.returncode == 0, ended.stderr
     assert float(ended.stdout) <= 1.05
+
+
+@pytest.mark.parametrize("trace", [False, True])
+def test_a_factor_outlives_its_engine(trace):
+    a = positive(50)
+    with quadriga.Engine("emulated:1", trace=trace) as engine:
+        factor = linalg.cho_factor(a, engine=engine)
+        with engine.section("solves"):
+            factor.solve(np.ones(50))
+    np.testing.assert_allclose(a @ factor.solve(np.ones(50)), np.ones(50))
+    assert factor.inverse_diagonal().shape == (50,)

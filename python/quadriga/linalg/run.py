@@ -99,7 +99,9 @@ def start(
     order = config["tile"] if tile is None else _order(tile)
     reproducible = flag("reproducible", reproducible)
     chosen = engine or (Engine(devices) if devices is not None else default_engine())
-    named = nullcontext() if name in _NAMED else chosen.section(name)
+    # A factor solves on its engine after that was closed; its trace is written by then.
+    is_named = name in _NAMED or not chosen._ending.is_due
+    named = nullcontext() if is_named else chosen.section(name)
     with named, shown(name, progress) as report:
         try:
             with mapped.checks():

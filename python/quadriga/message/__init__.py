@@ -22,7 +22,7 @@ from .plan import ExchangePlan
 from .prediction import PredictedPath
 from .request import Request
 from .start import join, join_mpi, new_token, world
-from .times import CollectiveTimes, StepTime
+from .times import CollectiveTimes, NcclReport, StepTime
 
 __all__ = [
     "ANY_SOURCE",
@@ -34,6 +34,7 @@ __all__ = [
     "Devices",
     "ExchangePlan",
     "Layout",
+    "NcclReport",
     "PredictedPath",
     "Request",
     "Status",

@@ -12,9 +12,9 @@ import weakref
 from collections.abc import Iterable, Sequence
 from math import prod
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from .. import mapped
+from .. import cuda_libraries, mapped
 from .._core import MessageCommunicator, MessageStatus
 from ..arguments import whole
 from ..errors import InvalidType
@@ -26,7 +26,7 @@ from .plan import ExchangePlan, Message, plan_of
 from .prediction import PredictedPath
 from .request import Request, limit_of
 from .started_parts import StartedExchanges
-from .times import CollectiveTimes, StepTime
+from .times import Explained
 
 if TYPE_CHECKING:
     from ..engine import Engine
@@ -43,7 +43,7 @@ _log = logging.getLogger("quadriga")
 _worlds: weakref.WeakSet[Communicator] = weakref.WeakSet()
 
 
-class Communicator(PartsExchange, StartedExchanges):
+class Communicator(PartsExchange, StartedExchanges, Explained):
     """Ranks that exchange messages; made by `join`, `world` or `Split`.
 
     Arrays may be any NumPy arrays and views, also strided ones, what has the buffer protocol, and
@@ -318,23 +318,12 @@ class Communicator(PartsExchange, StartedExchanges):
         """Choose how `bcast`, reductions and `allgather` run from now on; the same on all ranks.
 
         `algorithm` is linear, chain, binary, binomial or split_binary, `segment` in bytes; without
-        them, a cost model chooses.
+        them, a cost model chooses. "messages" has them chosen among these, "nccl" leaves arrays on
+        GPUs to NCCL wherever it can; without, whichever was measured faster.
         """
         if algorithm is not None and not isinstance(algorithm, str):
             raise InvalidType(f"algorithm is {algorithm!r}; expected a name, or None")
         self.core.force(algorithm, whole("segment", segment, 0, 2**62))
-
-    def note_times(self, on: bool = True) -> None:
-        """Note from now on where the time of each collective goes, for `times`."""
-        self.core.note_times(on)
-
-    def times(self) -> CollectiveTimes | None:
-        """Where the time of this rank's last collective went; None if nobody noted it."""
-        found = self.core.times()
-        if found is None:
-            return None
-        *phases, steps = cast("tuple[Any, ...]", found)
-        return CollectiveTimes._make([*phases, [StepTime(*each) for each in steps]])
 
     def Split(
         self, color: int = 0, key: int = 0, *, deadline: float | None = None
@@ -471,6 +460,8 @@ class Communicator(PartsExchange, StartedExchanges):
 
 def as_world(core: MessageCommunicator, deadline: float | None) -> Communicator:
     """A communicator that Python's end closes."""
+    if core.size > 1:
+        cuda_libraries.tell_of_nccl()
     made = Communicator(core, deadline)
     made._is_world = True
     _worlds.add(made)

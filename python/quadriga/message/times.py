@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # python/quadriga/message/times.py: where the time of a collective went.
-"""Times of a collective's phases and steps on this rank."""
+"""Times of a collective's phases and steps on this rank, and who carried it out."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
+
+from .._core import MessageCommunicator
 
 
 class StepTime(NamedTuple):
@@ -59,6 +61,8 @@ class CollectiveTimes(NamedTuple):
         The last step had ended.
     ended : float
         The result was where it belongs.
+    by : str
+        "messages", or NCCL with its version: it has no steps then.
     steps : list of StepTime
         In the order of the plan.
     """
@@ -70,4 +74,48 @@ class CollectiveTimes(NamedTuple):
     packed: float
     moved: float
     ended: float
+    by: str
     steps: list[StepTime]
+
+
+class NcclReport(NamedTuple):
+    """NCCL's part in a communicator's collectives.
+
+    Attributes
+    ----------
+    version : str
+        Such as "2.27.3"; empty if nothing asked for it yet.
+    library : str
+        Its file.
+    absence : str
+        Why it isn't used; empty if it is, or nothing asked for it.
+    collectives : int
+        Those that it carried out on this rank.
+    """
+
+    version: str
+    library: str
+    absence: str
+    collectives: int
+
+
+class Explained:
+    """What a communicator says of its collectives."""
+
+    core: MessageCommunicator
+
+    def note_times(self, on: bool = True) -> None:
+        """Note from now on where the time of each collective goes, for `times`."""
+        self.core.note_times(on)
+
+    def times(self) -> CollectiveTimes | None:
+        """Where the time of this rank's last collective went; None if nobody noted it."""
+        found = self.core.times()
+        if found is None:
+            return None
+        *phases, steps = cast("tuple[Any, ...]", found)
+        return CollectiveTimes._make([*phases, [StepTime(*each) for each in steps]])
+
+    def nccl(self) -> NcclReport:
+        """What of this communicator's collectives NCCL carried out, or why none."""
+        return NcclReport._make(self.core.nccl())

@@ -9,6 +9,7 @@
 
 #include "linalg/kernels/elements_cuda.h"
 #include "linalg/kernels/library_cuda.h"
+#include "linalg/kernels/products_cuda.h"
 #include "linalg/kernels/region.h"
 #include "linalg/kernels/solve_cuda.h"
 
@@ -194,6 +195,21 @@ class WholeLoads {
   }
   void call(const Product<T>& p) const {
     const Factor<T> alpha(p.alpha), beta(p.beta);
+    const ProductShape shape{Blas<T>::type,
+                             allow_tf32_,
+                             blas(p.op_a),
+                             blas(p.op_b),
+                             p.c.rows,
+                             p.c.cols,
+                             p.inner(),
+                             p.a.ld,
+                             p.b.ld,
+                             p.c.ld,
+                             alignment_of(p.a.data),
+                             alignment_of(p.b.data),
+                             alignment_of(p.c.data)};
+    if (on_.products().multiply(shape, alpha.get(), p.a.data, p.b.data, beta.get(), p.c.data))
+      return;
     check(Blas<T>::gemm(on_.blas(allow_tf32_), blas(p.op_a), blas(p.op_b), p.c.rows, p.c.cols,
                         p.inner(), alpha.get(), native(p.a.data), p.a.ld, native(p.b.data), p.b.ld,
                         beta.get(), native(p.c.data), p.c.ld),

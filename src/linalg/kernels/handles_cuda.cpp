@@ -10,6 +10,7 @@
 #include "device/cuda/stream_local.h"
 #include "device/device_full.h"
 #include "linalg/kernels/library_cuda.h"
+#include "linalg/kernels/products_cuda.h"
 
 namespace quadriga::kernels::cuda {
 namespace {
@@ -167,9 +168,13 @@ void Handles::open() {
     fail_full(blas_workspace_bytes, "the workspace of cuBLAS");
   check(status, "allocating the workspace of cuBLAS");
   check(set_blas_workspace(blas_, blas_workspace_, blas_workspace_bytes), "setting the workspace");
+  // A handle of cuBLAS is one of its planning interface as well.
+  products_ = std::make_unique<PlannedProducts>(reinterpret_cast<cublasLtHandle_t>(blas_), stream_,
+                                                blas_workspace_, blas_workspace_bytes);
 }
 
 void Handles::close() noexcept {
+  products_.reset();
   if (solver_params_) destroy_solver_params(solver_params_);
   if (solver_) destroy_solver(solver_);
   if (blas_) destroy_blas(blas_);

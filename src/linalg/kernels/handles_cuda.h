@@ -14,6 +14,8 @@
 
 namespace quadriga::kernels::cuda {
 
+class PlannedProducts;
+
 void check(cublasStatus_t status, std::string_view call,
            std::source_location where = std::source_location::current());
 void check(cusolverStatus_t status, std::string_view call,
@@ -49,6 +51,8 @@ class Handles {
 
   /// Set so that products of float32 and complex64 may, or may not, round factors to TF32.
   cublasHandle_t blas(bool allow_tf32 = false);
+  /// On the same stream and workspace.
+  PlannedProducts& products() noexcept { return *products_; }
   cusolverDnHandle_t solver();
   cusolverDnParams_t solver_params() const noexcept { return solver_params_; }
   /// Scratch for kernels of this stream: device memory that the next one on it may overwrite.
@@ -74,6 +78,7 @@ class Handles {
   cusolverDnHandle_t solver_ = nullptr;
   cusolverDnParams_t solver_params_ = nullptr;
   void* blas_workspace_ = nullptr;
+  std::unique_ptr<PlannedProducts> products_;
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
   std::vector<std::byte> host_scratch_;

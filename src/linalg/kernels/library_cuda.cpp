@@ -15,6 +15,12 @@ const SharedLibrary& cublas_library() {
   return library;
 }
 
+// A part of cuBLAS, and of its version.
+const SharedLibrary& cublaslt_library() {
+  static const SharedLibrary library("libcublasLt.so." QUADRIGA_TEXT(CUBLAS_VER_MAJOR));
+  return library;
+}
+
 const SharedLibrary& cusolver_library() {
   static const SharedLibrary library("libcusolver.so." QUADRIGA_TEXT(CUSOLVER_VER_MAJOR));
   return library;

@@ -17,6 +17,7 @@ namespace quadriga::kernels::cuda {
 
 /// Opened at the first call; thread-safe.
 const SharedLibrary& cublas_library();
+const SharedLibrary& cublaslt_library();
 const SharedLibrary& cusolver_library();
 
 /// A function's address.

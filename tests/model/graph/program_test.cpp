@@ -29,7 +29,7 @@ TEST(RandomPrograms, VirtualClock) {
 }
 
 TEST(RandomPrograms, RealClock) {
-  run_many(test_seeds(100'001, 200),
+  run_many(test_seeds(100'001, is_sanitized && !is_thread_sanitized ? 60 : 200),
            [](std::uint64_t seed) { return run_on_devices(seed, false); });
 }
 

@@ -17,7 +17,7 @@
 namespace quadriga {
 namespace {
 
-constexpr std::uint64_t programs = is_thread_sanitized ? 10 : 60;
+constexpr std::uint64_t programs = is_thread_sanitized ? 10 : is_sanitized ? 20 : 60;
 
 std::string log_of(std::uint64_t seed, bool virtual_clock, bool fails) {
   ProgramRun made = make_run(seed, virtual_clock);

@@ -7,7 +7,7 @@
 namespace quadriga::linalg::testing {
 namespace {
 
-constexpr std::uint64_t calls = is_thread_sanitized ? 100 : 250;
+constexpr std::uint64_t calls = is_sanitized ? 100 : 250;
 
 TEST(RandomCalls, GiveTheBitsOfOneCore) {
   const auto reference = make_engine("cpu:1");

@@ -105,6 +105,7 @@ TEST(Matmul, TallTilesOnFastDevices) {
       for (const Lay lay : {Lay::columns, Lay::rows, Lay::every_other}) {
         for (const Scalar beta : {Scalar(0), Scalar(-0.5)}) {
           if (is_sanitized && (op == Op::none) == (lay == Lay::rows)) continue;
+          if (is_sanitized && (beta == Scalar(0)) != (lay == Lay::columns)) continue;
           const Array a = operand(1100, 1300, op, DType::float32, lay, 1);
           const Array b = operand(1300, 600, op, DType::float32, lay, 2);
           Array c = random_matrix(1100, 600, DType::float32, lay, 3);

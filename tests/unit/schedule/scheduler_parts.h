@@ -97,9 +97,10 @@ class SchedulerPartsTest : public ::testing::Test {
     state_.plan.uses().at(made.tile).datum = &made;
     return made;
   }
-  /// A task that is placed on a device, and ready there.
-  PlannedTask& ready(std::vector<Operand> operands, DeviceId device = 0) {
+  /// A task that is placed on a device, and ready there; it `stays` if its submitter says so.
+  PlannedTask& ready(std::vector<Operand> operands, DeviceId device = 0, bool stays = false) {
     Task& task = tasks_.emplace_back();
+    if (stays) task.device = device;
     task.id = tasks_.size();
     task.codelet = &codelet_;
     task.take_slots(operands.size());

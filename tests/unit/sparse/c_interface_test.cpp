@@ -2,6 +2,7 @@
 // tests/unit/sparse/c_interface_test.cpp: sparse_c.h beside a dense oracle, and what it refuses.
 #include <quadriga/sparse_c.h>
 
+#include "sanitized.h"
 #include "unit/sparse/matrices.h"
 
 namespace quadriga::sparse::testing {
@@ -56,8 +57,9 @@ void solve(quadriga_engine* engine, const char* precondition) {
 TEST_F(SparseC, SolvesInAllTypesWithAllPreconditioners) {
   for (const char* each : {"", "none", "jacobi", "block_jacobi", "chebyshev", "aggregation"}) {
     SCOPED_TRACE(each);
-    solve<float>(engine_, each);
     solve<double>(engine_, each);
+    if (is_sanitized && *each != '\0' && *each != 'a') continue;
+    solve<float>(engine_, each);
     solve<std::complex<float>>(engine_, each);
     solve<std::complex<double>>(engine_, each);
   }

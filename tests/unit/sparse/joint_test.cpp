@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "sanitized.h"
 #include "unit/sparse/losses.h"
 #include "unit/sparse/matrices.h"
 
@@ -62,6 +63,7 @@ void expect_bits_of_one_device(const OwnedCsr<T, std::int64_t>& a, std::int64_t 
   EXPECT_EQ(alone.result.reason, StopReason::converged);
   EXPECT_GT(alone.result.iterations, 10);
   for (const int devices : {2, 3, 4}) {
+    if (is_sanitized && devices == 2) continue;
     SCOPED_TRACE(std::to_string(devices) + " devices");
     const Solved<T> by_tasks = solve<T>({devices, false}, a, b, columns, rtol);
     const Solved<T> together = solve<T>({devices, true}, a, b, columns, rtol);

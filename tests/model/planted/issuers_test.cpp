@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/model/planted/issuers_test.cpp: random instructions find a bug that was planted in issuers.
+#include <gtest/gtest.h>
+
+#include "unit/engine/random_issuers.h"
+
+namespace quadriga {
+namespace {
+
+TEST(PlantedBug, IsFoundByRandomInstructions) {
+  constexpr std::uint64_t most = 100;
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= most && found == 0; ++seed)
+    found += !run_random_issuers(seed).empty();
+  EXPECT_GT(found, 0) << "none of " << most << " runs met the bug " << QUADRIGA_PLANTED;
+}
+
+}  // namespace
+}  // namespace quadriga
