@@ -13,7 +13,8 @@ import numpy.typing as npt
 from . import _core, registered
 from .arguments import seconds_of
 from .codelets import Codelet, Cost
-from .errors import InvalidArgument, TaskFailed
+from .completion import hides
+from .errors import Error, InvalidArgument, TaskFailed
 from .foreign import DeviceArray, Registered
 from .place import Place
 
@@ -22,6 +23,7 @@ class Raising(Protocol):
     """Knows what bodies raised."""
 
     waiting: list[None]
+    told: set[str]
 
     def original(self, error: TaskFailed) -> BaseException: ...
 
@@ -104,6 +106,7 @@ class OnHost:
             access.release()
 
 
+@hides("place")
 class Data(Registered):
     """A registered array, or a tile without one; made by `Engine.data` and `Engine.temporary`.
 
@@ -213,10 +216,19 @@ class Data(Registered):
         elif copy is False:
             raise ValueError(f"{self!r} has no array on the host, so that it has to be copied")
         else:
-            found, copy = self.engine.submit(_CONTENT, self.read()).result(), False
+            found, copy = self._content(), False
         if copy or (copy is None and dtype not in (None, found.dtype)):
             return np.array(found, dtype)
         return np.asarray(found, dtype)
+
+    def _content(self) -> npt.NDArray[Any]:
+        """A copy of what tasks have written; what keeps it from being made is raised here alone."""
+        try:
+            found: npt.NDArray[Any] = self.engine.submit(_CONTENT, self.read()).result()
+        except Error as error:
+            self.engine._tasks.told.add(str(error))
+            raise
+        return found
 
     def read(self) -> Operand:
         """Make an operand that the task only reads."""

@@ -39,6 +39,7 @@ class Tasks:
         self._prune_at = _OFTEN
         self._numbers = itertools.count(1)
         self._last = 0  # number that was given
+        self.told: set[str] = set()  # failures that a call has raised, so that wait() doesn't
         self.waiting: list[None] = []  # one for each thread that may look up a failure
 
     def next_number(self) -> int:
@@ -146,22 +147,22 @@ class Tasks:
             self.waiting.pop()
             if not self.waiting:  # else another thread may hold a number and look it up
                 self.failures.forget(last)
+                if last:
+                    self.told.clear()
 
     def _wait(self, seconds: float) -> None:
         try:
             self.core.wait(seconds, self.look)
-        except TaskFailed as error:
+        except Deadline:
+            raise
+        except Error as error:  # of a body, of the runtime itself, or of a message
             self.reap()
-            raised: BaseException | None = self.original(error)
-            if getattr(raised, "asked", False):
+            is_of_body = isinstance(error, TaskFailed)
+            raised: BaseException | None = self.original(error) if is_of_body else error
+            if getattr(raised, "asked", False) or str(error) in self.told:
                 raised = self.failures.take_next()
             if raised is not None:
                 raise raised from None
-        except Deadline:
-            raise
-        except Error:  # of the runtime itself, or of a message
-            self.reap()
-            raise
         self.reap()
 
     def settle(
