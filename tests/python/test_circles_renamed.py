@@ -67,20 +67,25 @@ def _circle(place, access, value=None, before=()):
 
 @pytest.mark.parametrize("place", PLACES)
 class TestNames:
-    def test_what_overwrites_the_bodys_operand_may_be_waited_for(self, place):
-        may_end = threading.Event()
-        slow = quadriga.codelet(access=["read"])(lambda x: float(x[0] + may_end.wait(PATIENCE)))
+    @pytest.mark.parametrize("awaited", ["overwrites", "reads"])
+    def test_what_overwrites_the_bodys_operand_may_be_waited_for(self, place, awaited):
+        may_fill = threading.Event()
+        slow = quadriga.codelet(access=["write"])(lambda x: x.fill(2.0 * may_fill.wait(PATIENCE)))
         with _circle(place, "read") as (engine, data, run):
-            engine.submit(put, data["x"].write(), value=2.0).result(PATIENCE)
-            later = engine.submit(slow, data["x"].read())
+            later = {"overwrites": engine.submit(slow, data["x"].write())}
+            later["reads"] = engine.submit(copy, data["x"].read(), data["z"].write())
             look = engine._tasks.look
 
             def look_and_go_on(awaited):
                 look(awaited)  # raises if it takes this for a circle
-                may_end.set()
+                may_fill.set()
 
             engine._tasks.look = look_and_go_on
-            assert run(later.result) == 3.0
+            said = run(later[awaited].result)
+            may_fill.set()
+            assert said is None
+            engine.wait(PATIENCE)
+            assert data["z"].known.tolist() == [2, 2, 2]
 
     def test_the_host_waits_for_the_body_that_reads_what_was_overwritten(self, place):
         with _circle(place, "read") as (engine, data, run):
