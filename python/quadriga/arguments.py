@@ -50,6 +50,17 @@ def either(name: str, value: Any) -> bool:
     return bool(number)
 
 
+def text_of(name: str, value: Any, expected: str) -> str:
+    """A text that says something; empty if the caller gives none."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InvalidType(f"{name} is {value!r}; expected {expected}")
+    if not value.strip():
+        raise InvalidArgument(f"{name} is {value!r}; expected {expected}, or None")
+    return value
+
+
 def path_of(name: str, value: Any) -> str:
     """A file's name; empty if the caller gives none."""
     if value is None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from . import _core
 from .arguments import either
+from .completion import hides
 from .cuda_source import CudaSource
 from .device_arrays import DeviceArrays, library
 from .errors import InvalidArgument, InvalidType
@@ -96,6 +97,7 @@ def _name_of(function: Any) -> str:
     return str(getattr(function, "__name__", function))
 
 
+@hides("core", "core_without", "refuse_taken", "taken")
 class Codelet:
     """An operation with a variant for the host, one for CUDA devices, or both.
 
@@ -159,6 +161,10 @@ class Codelet:
         self._variant_of_cuda = self._variant()
         named = (cpu, getattr(cuda, "kernel", None), getattr(cuda, "__name__", None), "codelet")
         self.name = name or next(_name_of(each) for each in named if each)
+        try:
+            self.name.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise InvalidArgument(f"name is {self.name!r}; expected text that has UTF-8") from None
         if submits and self.cuda is not None:
             raise InvalidArgument(f"codelet '{self.name}': only bodies on the host submit tasks")
         if divide is not None and not callable(divide):

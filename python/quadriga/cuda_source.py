@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from . import _core, nvrtc
 from .arguments import whole
+from .completion import hides
 from .cuda_grid import Extent, Three, block_of, default_grid, grid_of
 from .errors import InvalidArgument, InvalidType
 from .layout import Layout
@@ -64,6 +65,7 @@ class Matrix(NamedTuple):
     unit: int
 
 
+@hides("plan")
 class CudaSource:
     """A codelet's CUDA variant in CUDA C++.
 

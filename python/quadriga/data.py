@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
+from . import _core, registered
 from .arguments import seconds_of
 from .codelets import Codelet, Cost
-from .errors import InvalidArgument, TaskFailed
+from .completion import hides
+from .errors import Error, InvalidArgument, TaskFailed
 from .foreign import DeviceArray, Registered
 from .place import Place
 
@@ -22,6 +23,9 @@ class Raising(Protocol):
     """Knows what bodies raised."""
 
     waiting: list[None]
+    told: set[str]
+
+    def look(self, awaited: Any) -> None: ...
 
     def original(self, error: TaskFailed) -> BaseException: ...
 
@@ -55,7 +59,7 @@ _MODES = {"r": _core.Access.read, "w": _core.Access.write, "rw": _core.Access.up
 class OnHost:
     """The host's access to an array, in a ``with`` block; made by `Data.on_host`."""
 
-    __slots__ = ("_access", "_data", "_mode", "_seconds", "_view")
+    __slots__ = ("_access", "_among", "_data", "_mode", "_seconds", "_view")
 
     def __init__(self, data: Data, mode: Mode, seconds: float) -> None:
         self._data = data
@@ -63,6 +67,12 @@ class OnHost:
         self._seconds = seconds
         self._access: _core.HostAccess | None = None
         self._view: npt.NDArray[Any] | None = None
+        self._among: list[registered.Access] = []
+
+    @property
+    def array(self) -> Any:
+        """The array that is accessed."""
+        return self._data.place.array
 
     def __enter__(self) -> npt.NDArray[Any]:
         data = self._data
@@ -70,7 +80,11 @@ class OnHost:
         tasks = data.engine._tasks
         tasks.waiting.append(None)
         try:
-            self._access = core.on_host(data.place.core, _MODES[self._mode], self._seconds)
+            place, mode = data.place, self._mode
+            awaited = place, mode != "r"
+            self._access = core.on_host(
+                place.core, _MODES[mode], self._seconds, tasks.look, awaited
+            )
         except TaskFailed as error:
             raise tasks.original(error) from None
         finally:
@@ -79,6 +93,8 @@ class OnHost:
         self._view = view = data.place.array.view()
         if self._mode == "r":
             view.flags.writeable = False
+        self._among = registered.held_here()
+        self._among.append(self)
         return view
 
     def __exit__(
@@ -89,11 +105,14 @@ class OnHost:
     ) -> None:
         if self._view is not None and self._mode != "r":
             self._view.flags.writeable = False
+        if self in self._among:
+            self._among.remove(self)
         access, self._access, self._view = self._access, None, None
         if access is not None:
             access.release()
 
 
+@hides("place")
 class Data(Registered):
     """A registered array, or a tile without one; made by `Engine.data` and `Engine.temporary`.
 
@@ -154,7 +173,8 @@ class Data(Registered):
         Deadline
             If the timeout passes first.
         Unavailable
-            Inside a body, or to write an array that this thread reads in an enclosing block.
+            Inside a body, or to write an array that this thread reads in an enclosing block; or,
+            without a timeout, in a thread that a body joins, if it would wait for that body.
         Exception
             The exception of the task that should have written the content.
 
@@ -203,10 +223,19 @@ class Data(Registered):
         elif copy is False:
             raise ValueError(f"{self!r} has no array on the host, so that it has to be copied")
         else:
-            found, copy = self.engine.submit(_CONTENT, self.read()).result(), False
+            found, copy = self._content(), False
         if copy or (copy is None and dtype not in (None, found.dtype)):
             return np.array(found, dtype)
         return np.asarray(found, dtype)
+
+    def _content(self) -> npt.NDArray[Any]:
+        """A copy of what tasks have written; what keeps it from being made is raised here alone."""
+        try:
+            found: npt.NDArray[Any] = self.engine.submit(_CONTENT, self.read()).result()
+        except Error as error:
+            self.engine._tasks.told.add(str(error))
+            raise
+        return found
 
     def read(self) -> Operand:
         """Make an operand that the task only reads."""
@@ -235,6 +264,7 @@ class Data(Registered):
         """Wait until the tasks that access it have ended and the array is current.
 
         `timeout` is in seconds; raises `Deadline` if it passes first, or the tasks' failure.
+        Raises `Unavailable` instead of waiting without end for a body that joins this thread.
         """
         self.engine.wait_data(self, timeout)
 

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, cuda_libraries, current, mapped, registered
-from .arguments import device_index, flag, path_of, seconds_of, sizes, switch, whole
+from .arguments import device_index, flag, path_of, seconds_of, sizes, switch, text_of, whole
 from .beside import target_of, write_beside
 from .codelets import Codelet
 from .collector import Kept
+from .completion import hides
 from .counters import Counters, from_core
 from .data import Data, Operand
 from .ending import Ending
@@ -43,6 +44,7 @@ _MOST = 2**63 - 1
 _NONE: list[_core.Future] = []
 
 
+@hides("core")
 class Engine:
     """Runs tasks on devices; a context manager that waits on exit.
 
@@ -116,21 +118,19 @@ class Engine:
         reproducible: bool | None = None,
         believed: str | Machine | None = None,
     ) -> None:
-        if devices is not None and not isinstance(devices, (str, Machine)):
-            raise InvalidType(f"devices is {devices!r}; expected a device list or a Machine")
         machine = devices if isinstance(devices, Machine) else None
+        listed = "" if machine else text_of("devices", devices, "a device list or a Machine")
         if trace is None:
             trace = config["trace"]
         trace_path = "" if isinstance(trace, bool) else path_of("trace", trace)
         if trace_path:
             target_of(trace_path)  # who can't write a trace says so before the work, not after it
-        if policy is not None and not isinstance(policy, str):
-            raise InvalidType(f"policy is {policy!r}; expected a name, as 'affinity'")
-        if not virtual_clock and cuda_libraries.needed_by(machine or devices or config["devices"]):
+        policy = text_of("policy", policy, "a name, as 'affinity'")
+        if not virtual_clock and cuda_libraries.needed_by(machine or listed or config["devices"]):
             cuda_libraries.use()
         self.core = _core.Engine(
-            devices=devices if isinstance(devices, str) else "",
-            policy=policy or "",
+            devices=listed,
+            policy=policy,
             window=0 if window is None else whole("window", window, 1, _MOST),
             virtual_clock=switch("virtual_clock", virtual_clock),
             compute=switch("compute", compute),
@@ -338,8 +338,9 @@ class Engine:
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
         """Wait for the tasks that access the data; timeout and errors as in `wait`."""
-        with self._tasks.originals():
-            self.core.wait_data(data.place.core, seconds_of(timeout))
+        place, tasks = data.place, self._tasks
+        with tasks.originals():
+            self.core.wait_data(place.core, seconds_of(timeout), tasks.look, (place, None))
 
     def cancel(self) -> None:
         """Cancel tasks that haven't started and wait: arrays are current, the engine usable."""

@@ -11,9 +11,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from . import _core
+from .completion import hides
 from .errors import InvalidType
 
 
+@hides("is_bare_host")
 @dataclass(frozen=True)
 class Device:
     """A device of a machine.
@@ -96,6 +98,7 @@ def host_nodes() -> tuple[Node, ...]:
     return tuple(Node(*row) for row in _core.host_nodes())
 
 
+@hides("core")
 class Machine:
     """Devices, memories and links, discovered or described.
 

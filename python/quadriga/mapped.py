@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import mmap
+import shutil
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -46,9 +47,22 @@ def failure() -> IoError | None:
 
 
 def _failure_of(file: str) -> IoError:
+    if not _is_shorter(file):
+        state = "is full" if shutil.disk_usage(file).free < mmap.PAGESIZE else "failed"
+        return IoError(f"{file}: its disk {state}; what was written to the mapped file is lost")
     return IoError(
         f"{file}: the file became shorter while it was used; results of what it held are wrong"
     )
+
+
+def _is_shorter(file: str) -> bool:
+    """Whether a file ends before what is mapped of it; also if that can't be known."""
+    for found, name in list(_watched.values()):
+        array = found()
+        with suppress(ValueError, OSError):  # closed, or without its file
+            if name == file and array is not None and array.size() >= len(array):
+                return False
+    return True
 
 
 def _shorter() -> IoError | None:

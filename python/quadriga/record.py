@@ -203,7 +203,7 @@ class Record(_Members):
             if held[0] is not None:
                 self._keep(held, places, memories)
             held.clear()
-            refuse_kept(self.codelet.name, memories)
+            refuse_kept(f"codelet '{self.codelet.name}'", "an operand", memories)
         except BaseException as exception:
             views.clear()
             self._fail(exception, places, memories, ended=bool(memories))
@@ -249,7 +249,8 @@ class Record(_Members):
         if held[0] is None or result is None:
             return
         try:
-            result.value = owned(held, self._places(places), memories)
+            own = self.codelet.cpu, self.codelet.cuda, *self.parameters.values()
+            result.value = owned(held, self._places(places), memories, own)
         except InvalidType as error:
             raise InvalidType(f"codelet '{self.codelet.name}' can't return that: {error}") from None
 

@@ -3,9 +3,9 @@
 """Results outlive the operands that they were computed from.
 
 An operand's view is of memory that the engine reuses once the task has ended, or is the user's
-array, which later tasks write. Arrays that overlap it are copied. An object whose parts can't be
-found is refused if it keeps a view's memory, since later uses would read other content. So is a
-body that keeps a view elsewhere, as in a list of its module.
+array, which later tasks write. Arrays that overlap it are copied. An object of another type is
+refused if it keeps a view's memory or leads to the array, since later uses would read other
+content. So is a body that keeps a view of memory that ends elsewhere, as in a list of its module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import copy
 import gc
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from .device_arrays import bytes_of
 from .errors import InvalidArgument, InvalidType
 from .foreign import DeviceArray, seen
+from .hidden import leads_to
 from .layout import Layout
 from .parameters import FrozenDict, FrozenList
 
@@ -35,6 +36,7 @@ def owned(
     held: list[Any],
     places: Sequence[tuple[Layout, int, int]],
     memories: list[Any],
+    own: Iterable[Any] = (),
 ) -> Any:
     """A value, its arrays copied where they overlap operands.
 
@@ -46,29 +48,37 @@ def owned(
         Layout, address and leading dimension of each operand.
     memories : list
         What keeps the memory of views that end with the task; nobody else but a view refers to it.
+    own : iterable of object
+        The body's function and its parameters: what they lead to is the program's own.
 
     Raises
     ------
     InvalidType
-        If something in the value that can't be copied keeps such memory.
+        If something in the value that can't be copied keeps such memory, or leads to an operand.
     """
-    if isinstance(held[0], _PLAIN):
+    if isinstance(held[0], _PLAIN) and not isinstance(held[0], np.void):
         return held.pop()
     walk = _Walk(places)
     found = walk.owned(held.pop())
     walk.made.clear()  # it may keep what was copied
-    if walk.hides and _is_kept(memories):
+    if not walk.hidden:
+        return found
+    if _is_kept(memories):
         gc.collect()  # a circle of objects may only look as if it kept something
-        if _is_kept(memories):
-            raise InvalidType(
-                f"its result, of type {type(found).__name__}, refers to an operand's memory, which "
-                "ends with the task: return a copy of what it needs"
-            )
-    return found
+    if _is_kept(memories):
+        what = "memory, which ends with the task"
+    elif any(leads_to(each, walk.is_operand, own) for each in walk.hidden):
+        what = "array, which later tasks may write"
+    else:
+        return found
+    raise InvalidType(
+        f"its result, of type {type(found).__name__}, refers to an operand's {what}: return a copy "
+        "of what it needs"
+    )
 
 
-def refuse_kept(name: str, memories: list[Any]) -> None:
-    """Raise `InvalidType`, which names the codelet, if a view outlives the body that got it."""
+def refuse_kept(who: str, what: str, memories: list[Any]) -> None:
+    """Raise `InvalidType`, which says who keeps what, if a view outlives the body that got it."""
     if not _is_kept(memories):
         return
     time.sleep(0)  # a thread that the body used is mostly about to drop its view
@@ -78,9 +88,7 @@ def refuse_kept(name: str, memories: list[Any]) -> None:
         if not _is_kept(memories):
             return
         time.sleep(_PAUSE)
-    raise InvalidType(
-        f"codelet '{name}' keeps a view of an operand, whose memory ends with the task: keep a copy"
-    )
+    raise InvalidType(f"{who} keeps a view of {what}, whose memory ends with the task: keep a copy")
 
 
 def own_arguments(
@@ -110,12 +118,14 @@ class _Walk:
 
     def __init__(self, places: Sequence[tuple[Layout, int, int]]) -> None:
         self._spans = [range(begin, begin + bytes_of(layout, ld)) for layout, begin, ld in places]
-        self.hides = False  # Whether it met what it can't look into.
+        self.hidden: list[Any] = []  # What it met that it can't look into.
         # Holders that it met deep inside, by their identity and depth, with what became of them: a
         # child may hold its parent, which holds it.
         self.made: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def owned(self, value: Any, depth: int = 0) -> Any:
+        if isinstance(value, np.void):  # an element of several fields is a view
+            return value.copy()
         if isinstance(value, _PLAIN):
             return value
         if isinstance(value, (tuple, list, dict)) and depth < _DEEPEST:
@@ -129,13 +139,22 @@ class _Walk:
             return known[1]
         span = span_of(value)
         if span is None:
-            self.hides = True
+            self.hidden.append(value)
             return value
         if isinstance(value, np.ndarray) and value.dtype.hasobject:
-            self.hides = True
-        if not any(span.start < each.stop and each.start < span.stop for each in self._spans):
-            return value
-        return _copied(value)
+            self.hidden.append(value)
+        # An empty view has no bytes, and keeps an operand's memory.
+        if self._overlaps(span) or (len(span) == 0 and getattr(value, "base", None) is not None):
+            return _copied(value)
+        return value
+
+    def is_operand(self, array: Any) -> bool:
+        """Whether an array overlaps an operand."""
+        span = span_of(array)
+        return span is not None and self._overlaps(span)
+
+    def _overlaps(self, span: range) -> bool:
+        return any(span.start < each.stop and each.start < span.stop for each in self._spans)
 
     def _sequence(self, value: Any, depth: int) -> Any:
         items = [self.owned(each, depth + 1) for each in value]

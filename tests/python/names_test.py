@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import quadriga
@@ -21,6 +22,8 @@ SECTIONS = {
     "quadriga.sparse": "### quadriga.sparse\n(.*?)\n### ",
     "quadriga.report": "### quadriga.report\n(.*?)\n## ",
 }
+# What other modules of the package use of its objects; some are words of the reference, too.
+INTERNAL = {"core", "core_without", "refuse_taken", "taken", "place", "number"}
 MODULES = [quadriga, formats, linalg, message, report, sparse]
 
 
@@ -52,6 +55,37 @@ def test_the_reference_lists_every_public_member(kind):
     names = {name for name, _ in inspect.getmembers(kind) if not name.startswith("_")}
     names -= {"core"}  # the extension module's side of it
     assert names - listed(REFERENCE) == set()
+
+
+def objects():
+    """One of each public class that a program gets hold of, on an engine of its own."""
+    with quadriga.Engine("cpu:2") as engine:
+        data = engine.data(np.ones(3))
+        nothing = quadriga.codelet(access=["update"])(lambda x: None)
+        future = engine.submit(nothing, data.update())
+        yield from (engine, data, data.read(), nothing, future, data.on_host())
+        yield from (engine.counters(), *engine.counters().devices, engine.machine)
+        yield from engine.machine.devices
+        yield from (quadriga.Cost.of_seconds(1), quadriga.CudaSource("text", "kernel"))
+        yield from (quadriga.PerStream(int), quadriga.Pipeline(engine=engine))
+        yield from (quadriga.TaskGraph(1), linalg.cho_factor(np.eye(3), engine=engine))
+        yield from (linalg.rbf(np.zeros(3)), linalg.from_function(3, lambda i, j: i == j))
+        yield quadriga.NotPositiveDefinite("text")
+
+
+def test_completion_of_objects_shows_documented_names_only():
+    seen = set()
+    for each in objects():
+        kind = type(each)
+        bases = [base for base in (tuple, BaseException) if isinstance(each, base)]
+        names = {name for name in dir(each) if not name.startswith("_")}
+        names -= {name for base in bases for name in dir(base)}
+        documented = " ".join(base.__doc__ or "" for base in kind.__mro__)
+        names -= set(re.findall(r"\w+", documented)) | listed(REFERENCE)
+        assert names == set(), kind
+        assert INTERNAL.isdisjoint(dir(each)), kind
+        seen.add(kind.__name__)
+    assert len(seen) > 15
 
 
 def test_a_name_that_is_not_listed_is_found():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import quadriga
+from quadriga import linalg
 
 
 def fail(x, k):
@@ -182,3 +183,21 @@ def test_errors_pickle_that_stand_for_what_a_body_raised(one_core):
     assert one_core._tasks.original(error) is error
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is quadriga.TaskFailed and "ValueError: 1" in str(again)
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2"])
+@pytest.mark.parametrize("read", [np.asarray, lambda data: linalg.matmul(data, np.eye(3))])
+def test_content_that_nobody_wrote_is_said_once(devices, read):
+    """Not again by wait(), which says what else failed."""
+    failing = quadriga.codelet(access=["read"], host_only=False)(lambda x: 1 // 0)
+    with quadriga.Engine(devices) as engine:
+        for _ in range(2):
+            with pytest.raises(quadriga.InvalidArgument, match="no content"):
+                read(engine.temporary((3, 3)))
+        engine.wait()
+        with pytest.raises(quadriga.InvalidArgument, match="no content"):
+            read(engine.temporary((3, 3)))
+        engine.submit(failing, engine.data(np.ones(3)).read())
+        with pytest.raises(ZeroDivisionError):
+            engine.wait()
+        engine.wait()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_linalg_errors.py: bad input is a clear error, in SciPy's words where it has any.
+import functools
+import warnings
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -7,6 +10,7 @@ import scipy.sparse
 
 import quadriga
 from quadriga import linalg
+from quadriga.linalg import condition
 
 SQUARE = [linalg.cholesky, linalg.cho_factor, lambda a: linalg.solve(a, np.ones(len(a)))]
 
@@ -344,7 +348,44 @@ def test_tiles_that_fit_no_device():
 
 
 class TestIllConditioned:
-    """SciPy warns by an estimate of the condition; the solution's size shows it here."""
+    """SciPy warns by an estimate of the condition; so does this where the solution is large."""
+
+    @pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=1MiB"])
+    @pytest.mark.parametrize("lower", [False, True])
+    @pytest.mark.parametrize("n", [11, 12])
+    def test_hilberts_matrix(self, n, lower, devices):
+        """Of which order 12 is singular to working precision; the other triangle isn't read."""
+        a = scipy.linalg.hilbert(n)
+        a[np.triu_indices(n, 1) if lower else np.tril_indices(n, -1)] = 1e30
+        for solve in (scipy.linalg.solve, functools.partial(linalg.solve, devices=devices)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                solve(a, np.ones(n), lower=lower, assume_a="pos")
+            assert len(caught) == (n == 12), solve
+
+    @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+    @pytest.mark.parametrize("n", [1, 2, 3, 40, 150])
+    def test_the_estimate_of_the_inverse(self, n, dtype):
+        """At most its 1-norm, and not far below it; of either triangle the matrix's norm."""
+        random = np.random.default_rng(n)
+        a = random.standard_normal((n, n)) + 1j * random.standard_normal((n, n))
+        a = (a if dtype[0] == "c" else a.real).astype(dtype)
+        a = a @ a.conj().T + 0.1 * np.eye(n, dtype=dtype)
+        inverse = np.linalg.inv(a.astype("c16"))
+        calls = []
+
+        def solve(x):
+            calls.append(x)
+            x[:] = (inverse @ x).astype(dtype) if dtype[0] == "c" else (inverse @ x).real
+
+        found = condition.inverse_norm(solve, n, np.dtype(dtype))
+        norm = np.linalg.norm(inverse, 1)
+        assert 0.3 * norm <= found <= (1 + 1e-4) * norm
+        assert len(calls) <= 12
+        nans = np.full((n, n), np.nan)
+        for lower in (True, False):
+            half = np.tril(a) + np.triu(nans, 1) if lower else np.triu(a) + np.tril(nans, -1)
+            assert np.isclose(condition.one_norm(half, lower), np.linalg.norm(a, 1), rtol=1e-5)
 
     @pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray, lambda a: a[::-1, ::-1]])
     @pytest.mark.parametrize(("kind", "small"), [("f8", 1e-17), ("f4", 1e-9), ("c16", 1e-17)])

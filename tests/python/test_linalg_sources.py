@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_linalg_sources.py: matrices that are computed where they are needed.
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -223,3 +224,53 @@ def test_a_source_that_failed_keeps_no_engine():
     del engine, source
     gc.collect()
     assert held() is None
+
+
+class Keeping:
+    """Keeps what it is to fill, as a whole, a part of it or in an exception."""
+
+    shape = (200, 200)
+    dtype = np.dtype(float)
+
+    def __init__(self, keep, raises=False):
+        self.kept = []
+        self.keep = keep
+        self.raises = raises
+
+    def read(self, rows, cols, out):
+        out[...] = 1
+        self.kept.append(self.keep(out))
+        if self.raises:
+            raise ValueError("planned", out)
+
+
+@pytest.mark.parametrize("keep", [lambda out: out, lambda out: out[1:, :3].T, lambda out: {1: out}])
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_source_that_keeps_what_it_fills_is_refused(keep, raises):
+    """Its memory goes back to the engine: later reads of it would end the process."""
+    source = Keeping(keep, raises)
+    with pytest.raises(quadriga.InvalidType, match=r"read\(\) of Keeping keeps .*: keep a copy"):
+        linalg.matmul(source, np.eye(200))
+
+
+def test_what_a_source_fills_may_be_copied_and_raised():
+    source = Keeping(np.copy)
+    found = linalg.matmul(source, np.eye(200))
+    assert np.array_equal(found, np.ones((200, 200)))
+    assert all(np.all(each == 1) for each in source.kept)
+    with pytest.raises(ValueError, match="planned") as raised:
+        linalg.matmul(Keeping(np.copy, raises=True), np.eye(200))
+    assert np.all(raised.value.args[1] == 1)
+
+
+@pytest.mark.parametrize("others", [None, [[0.5], [2.0]]])
+def test_covariances_are_pickled(others):
+    points = np.linspace(0, 1, 5)
+    for dtype in ("f", "d"):
+        a = linalg.matern32(
+            points, others, length_scale=0.3, variance=2, nugget=0.1 * (others is None), dtype=dtype
+        )
+        back = pickle.loads(pickle.dumps(a))
+        assert back.dtype == a.dtype
+        assert back.hermitian == a.hermitian
+        assert np.array_equal(back[:, :], a[:, :])

@@ -7,14 +7,17 @@ from __future__ import annotations
 import gc
 import mmap
 import os
+import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import quadriga
-from quadriga import linalg
+from quadriga import _core, linalg
+from quadriga import mapped as watched
 
 DEVICES = ["cpu:2", "emulated:2,memory=1MiB"]
 ORDER = 256
@@ -98,3 +101,19 @@ def test_a_map_is_forgotten_with_its_arrays(tmp_path):
     for _ in range(1200):  # more than are watched at once
         _, a = mapped(tmp_path)
         assert linalg.matmul(a[:1], a[:, :1])[0, 0] == 1
+
+
+@pytest.mark.parametrize(("free", "state"), [(0, "is full"), (1 << 30, "failed")])
+def test_a_file_that_is_whole_did_not_become_shorter(tmp_path, monkeypatch, free, state):
+    """The system refuses a page of a sparse file where its disk is full."""
+    path, array = mapped(tmp_path, "r+")
+    size = path.stat().st_size
+    watched.watch(array)
+    monkeypatch.setattr(_core, "truncated_mapping", lambda: str(path))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    with pytest.raises(quadriga.IoError, match=rf"a\.npy: its disk {state}; what was written"):
+        watched.check()
+    os.truncate(path, 1000)
+    with pytest.raises(quadriga.IoError, match=r"a\.npy: the file became shorter"):
+        watched.check()
+    os.truncate(path, size)

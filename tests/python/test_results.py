@@ -2,6 +2,7 @@
 # tests/python/test_results.py: what bodies return is the caller's own.
 """Operands are views of memory that an engine takes back, or of arrays that later tasks write."""
 
+import collections
 import dataclasses
 import functools
 import threading
@@ -78,23 +79,82 @@ def generate(x):
 
 HIDDEN = {
     "object": lambda x: Box(part(x)),
+    "dictionary": lambda x: types.SimpleNamespace(a={"x": (x,)}),
+    "namespace": lambda x: types.SimpleNamespace(a=x),
+    "deque": lambda x: collections.deque([part(x)]),
     "generator": generate,
+    "iterator": lambda x: iter([part(x)]),
+    "elements": lambda x: x.flat,
+    "items": lambda x: {"part": part(x)}.items(),
     "function": lambda x: functools.partial(np.sum, x),
+    "closure": lambda x: lambda: x,
+    "exception": lambda x: ValueError(x),
     "memoryview": lambda x: memoryview(x),
     "objects": lambda x: np.array([part(x), None], dtype=object),
     "in a list": lambda x: [Box(x)],
 }
+DEVICES = ["cpu:2", "emulated:1,memory=1MiB"]
 
 
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("access", ["read", "update"])
 @pytest.mark.parametrize("body", HIDDEN.values(), ids=HIDDEN)
-def test_views_inside_of_other_objects_are_refused(body):
-    read = quadriga.codelet(access=["read"], host_only=False, name="hidden")(body)
-    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
-        future = engine.submit(read, engine.data(np.arange(5.0)).read())
+def test_views_inside_of_other_objects_are_refused(body, access, devices):
+    hidden = quadriga.codelet(access=[access], host_only=False, name="hidden")(body)
+    with quadriga.Engine(devices) as engine:
+        future = engine.submit(hidden, getattr(engine.data(np.arange(5.0)), access)())
         with pytest.raises(quadriga.InvalidType, match="codelet 'hidden' .*operand.*copy"):
             future.result()
         with pytest.raises(quadriga.InvalidType):
             engine.wait()
+
+
+class Model:
+    """A program's object, which has the array that its tasks access."""
+
+    def __init__(self):
+        self.state = np.arange(5.0)
+        self.part = self.state[1:3]
+
+    def step(self, x):
+        return self
+
+
+MODEL = Model()
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_the_program_has_its_own_objects_back(devices):
+    """Also if these hold the array: a task that reads it gives it to nobody."""
+    bodies = [MODEL.step, lambda x: MODEL, lambda x, model: model]
+    with quadriga.Engine(devices) as engine:
+        data = engine.data(MODEL.state)
+        for body in bodies:
+            step = quadriga.codelet(access=["update"], host_only=False)(body)
+            given = {"model": MODEL} if body is bodies[2] else {}
+            assert engine.submit(step, data.update(), **given).result() is MODEL
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("body", [lambda x: x[:0], lambda x: x[9:], lambda x: [x[5:], x[:0]]])
+def test_empty_views_are_results(body, devices):
+    give = quadriga.codelet(access=["read"], host_only=False)(body)
+    with quadriga.Engine(devices) as engine:
+        found = engine.submit(give, engine.data(np.arange(5.0)).read()).result()
+    assert all(len(each) == 0 for each in (found if isinstance(found, list) else [found]))
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_an_element_of_several_fields_is_a_result(devices):
+    array = np.array([(1, 2.0), (3, 4.0)], dtype=[("a", "i8"), ("b", "f8")])
+    give = quadriga.codelet(access=["read"], host_only=False)(lambda x: [x[1]])
+    clear = quadriga.codelet(access=["update"], host_only=False)(lambda x: x.fill(0))
+    with quadriga.Engine(devices) as engine:
+        data = engine.data(array)
+        future = engine.submit(give, data.read())
+        engine.submit(clear, data.update())
+        engine.wait()
+        assert future.result()[0].tolist() == (3, 4.0)
 
 
 def test_objects_that_let_their_views_go_are_results():

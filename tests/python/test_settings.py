@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import quadriga
+from quadriga import linalg
 from quadriga.cli.main import status_of
 from quadriga.settings import settings
 
@@ -207,3 +208,34 @@ class TestNamed:
     def test_a_latency_that_no_link_has(self, latency):
         with pytest.raises(quadriga.InvalidArgument, match=f"latency {latency} is more than"):
             quadriga.Engine(f"emulated:1,latency={latency}")
+
+
+class TestEmpty:
+    """An empty text isn't what isn't given."""
+
+    @pytest.mark.parametrize("devices", ["", "  "])
+    def test_devices(self, devices):
+        for call in (quadriga.Engine, lambda given: linalg.matmul([[1.0]], [[1.0]], devices=given)):
+            with pytest.raises(
+                quadriga.InvalidArgument, match="devices is .*expected a device list"
+            ):
+                call(devices)
+        with pytest.raises(quadriga.InvalidType, match="devices is 2; expected a device list"):
+            quadriga.Engine(2)
+
+    def test_policy(self):
+        with pytest.raises(quadriga.InvalidArgument, match="policy is ''; expected a name"):
+            quadriga.Engine("cpu:1", policy="")
+
+    def test_in_a_command(self, tmp_path, capsys):
+        np.save(tmp_path / "a.npy", np.eye(3))
+        words = ["cholesky", str(tmp_path / "a.npy"), "-o", str(tmp_path / "l.npy")]
+        assert status_of([*words, "--devices", ""]) == 2
+        assert "devices is ''; expected a device list" in " ".join(capsys.readouterr().err.split())
+
+
+def test_names_that_have_no_text():
+    """Half of a surrogate pair; others, as of bytes that aren't UTF-8, are taken."""
+    with pytest.raises(quadriga.InvalidArgument, match=r"name is '\\ud800x'; expected text"):
+        quadriga.codelet(access=["read"], name="\ud800x")(lambda x: None)
+    assert quadriga.codelet(access=["read"], name="\udcffx")(lambda x: None).name == "\udcffx"

@@ -10,6 +10,8 @@ import os
 import shutil
 import stat
 import struct
+import tokenize
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +27,10 @@ from ..beside import beside, target_of
 from ..errors import IoError
 
 Array = npt.NDArray[Any]
+# What NumPy and Python's parser raise for a damaged header; the last two where it nests deeply.
+_UNREADABLE = (
+    ValueError, SyntaxError, TypeError, EOFError, tokenize.TokenError, RecursionError, MemoryError,
+)  # fmt: skip
 _MOST_HEADER = 10_000  # bytes, as NumPy's own limit
 
 
@@ -77,8 +83,9 @@ def _header(path: Path, file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]
         if version not in read_of:
             raise ValueError(f"format version {version} isn't known")
         _check_header_size(file, version)
-        shape, fortran, dtype = read_of[version](file)
-    except (ValueError, SyntaxError, TypeError, EOFError) as error:
+        with warnings.catch_warnings(action="ignore"):  # of the parser, about odd text
+            shape, fortran, dtype = read_of[version](file)
+    except _UNREADABLE as error:
         reason = str(error).splitlines()[0] if str(error) else "unreadable"
         if reason.startswith("malformed node"):  # and names an object of the parser's
             reason = "its header is more than a dictionary of constants"

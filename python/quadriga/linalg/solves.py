@@ -30,7 +30,7 @@ from .arrays import (
 )
 from .arrays import check_finite as refuse_infinite
 from .arrays import check_symmetric as refuse_asymmetric
-from .condition import largest_of, norms, warn_of_condition
+from .condition import bound_of, inverse_norm, largest_of, norms, one_norm, warn_of_condition
 from .factor import factorize, solve_in_place, square
 from .run import Devices, Progress, Trans, op_of, start
 from .sources import Source
@@ -203,7 +203,8 @@ def solve(
     Warns
     -----
     LinAlgWarning
-        If the size of the solution shows that the matrix is singular to working precision.
+        If the matrix is singular to working precision. The 1-norm of its inverse is estimated, as
+        LAPACK does, where the solution is so large that half of the digits are lost.
     """
     _check_structure(assume_a)
     matrix, right = as_input(a, "a"), as_input(b, "b")
@@ -242,7 +243,12 @@ def solve(
     with start("solve", engine, devices, tile, progress, matrix, reproducible=reproducible) as call:
         factor = factorize(call, matrix, lower, overwrite_a, dtype, (0.0, share))
         solve_in_place(call, factor, x, (share, 1.0))
-    warn_of_condition(largest, sizes, x, dtype)
+        bound, is_large = bound_of(largest, sizes, x, dtype)
+        if is_large and isinstance(matrix, np.ndarray):
+            norm = largest if overwrite_a else one_norm(matrix, lower)
+            again = lambda right: solve_in_place(call, factor, right, (1.0, 1.0))  # noqa: E731
+            bound = max(bound, norm * inverse_norm(again, len(matrix), dtype))
+    warn_of_condition(bound, dtype)
     return kind.give(x)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,7 +15,10 @@ import numpy.typing as npt
 
 from .. import _core
 from ..blas import one_thread
+from ..completion import hides
 from ..errors import InvalidArgument, InvalidType
+from ..layout import layout_of_new
+from ..results import own_arguments, refuse_kept
 
 Array = npt.NDArray[Any]
 _numbers = itertools.count(1)
@@ -26,7 +30,8 @@ class SourceLike(Protocol):
     """The protocol of objects that can replace an input matrix.
 
     The engine's threads call ``read``, one call at a time; the `linalg` call raises its exceptions.
-    The object may also have ``hermitian``, a bool, like `Source`.
+    It fails if ``read`` keeps `out`, whose memory the engine takes back. The object may also have
+    ``hermitian``, a bool, like `Source`.
     """
 
     @property
@@ -41,6 +46,7 @@ class SourceLike(Protocol):
         """Write the elements of these rows and columns to `out`, which has their shape."""
 
 
+@hides("core", "number")
 class Source:
     """A matrix that need not be stored: tasks compute or read its tiles where they are needed.
 
@@ -99,14 +105,34 @@ class Source:
         """Called by the engine, on a host thread."""
         item = self.dtype.itemsize
         span = ((cols - 1) * ld + rows) * item
-        memory = _core.memory(address, span, True)
-        out: Array = np.ndarray((rows, cols), self.dtype, memory, 0, (item, ld * item))
+        memories = [_core.memory(address, span, True)]
+        out: Array = np.ndarray((rows, cols), self.dtype, memories[0], 0, (item, ld * item))
+        failure: BaseException | None = None
         try:
             with one_thread:
                 self.read(slice(row, row + rows), slice(col, col + cols), out)
-        except BaseException as failure:
-            self.failure = failure
-            raise
+        except BaseException as raised:
+            failure = raised
+            # Frames and arguments must not keep views of memory that the engine takes back.
+            traceback.clear_frames(raised.__traceback__)
+            own_arguments(raised, [(layout_of_new((span,), np.uint8), address, span)], memories)
+        del out
+        try:
+            refuse_kept(f"read() of {self._kind()}", "its `out`", memories)
+        except InvalidType as kept:
+            kept.__cause__ = failure
+            failure = kept
+        if failure is None:
+            return
+        self.failure = failure
+        try:
+            raise failure
+        finally:
+            del failure
+
+    def _kind(self) -> str:
+        """What errors call it."""
+        return type(self).__name__
 
     @property
     def T(self) -> Source:  # noqa: N802
@@ -183,6 +209,9 @@ class _Converted(Source):
     def read(self, rows: slice, cols: slice, out: Array) -> None:
         out[...] = self._inner[rows, cols]
 
+    def _kind(self) -> str:
+        return self._inner._kind()
+
 
 class _Transposed(Source):
     """The transpose of a source."""
@@ -197,6 +226,9 @@ class _Transposed(Source):
 
     def read(self, rows: slice, cols: slice, out: Array) -> None:
         self._inner.read(cols, rows, out.T)
+
+    def _kind(self) -> str:
+        return self._inner._kind()
 
 
 class FunctionSource(Source):
@@ -328,6 +360,11 @@ class Covariance(Source):
 
     def core(self) -> _core.Matrix:
         return self._core
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        _, variance, nugget, scales = self._parameters
+        parts = self.kind, self.points, self.others, scales, variance, nugget, self.dtype
+        return Covariance, parts
 
     def read(self, rows: slice, cols: slice, out: Array) -> None:
         block = np.empty(out.shape, self.dtype, order="F")

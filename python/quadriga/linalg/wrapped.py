@@ -24,6 +24,9 @@ class _Wrapped(Source):
     def read(self, rows: slice, cols: slice, out: Array) -> None:
         self._inner.read(rows, cols, out)
 
+    def _kind(self) -> str:
+        return type(self._inner).__name__
+
 
 class Stored(Source):
     """An array that is read part by part, where its elements are needed."""
