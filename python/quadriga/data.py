@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
+from . import _core, registered
 from .arguments import seconds_of
 from .codelets import Codelet, Cost
 from .completion import hides
@@ -24,6 +24,8 @@ class Raising(Protocol):
 
     waiting: list[None]
     told: set[str]
+
+    def look(self, awaited: Any) -> None: ...
 
     def original(self, error: TaskFailed) -> BaseException: ...
 
@@ -57,7 +59,7 @@ _MODES = {"r": _core.Access.read, "w": _core.Access.write, "rw": _core.Access.up
 class OnHost:
     """The host's access to an array, in a ``with`` block; made by `Data.on_host`."""
 
-    __slots__ = ("_access", "_data", "_mode", "_seconds", "_view")
+    __slots__ = ("_access", "_among", "_data", "_mode", "_seconds", "_view")
 
     def __init__(self, data: Data, mode: Mode, seconds: float) -> None:
         self._data = data
@@ -65,6 +67,12 @@ class OnHost:
         self._seconds = seconds
         self._access: _core.HostAccess | None = None
         self._view: npt.NDArray[Any] | None = None
+        self._among: list[registered.Access] = []
+
+    @property
+    def array(self) -> Any:
+        """The array that is accessed."""
+        return self._data.place.array
 
     def __enter__(self) -> npt.NDArray[Any]:
         data = self._data
@@ -72,7 +80,11 @@ class OnHost:
         tasks = data.engine._tasks
         tasks.waiting.append(None)
         try:
-            self._access = core.on_host(data.place.core, _MODES[self._mode], self._seconds)
+            place, mode = data.place, self._mode
+            awaited = place, mode != "r"
+            self._access = core.on_host(
+                place.core, _MODES[mode], self._seconds, tasks.look, awaited
+            )
         except TaskFailed as error:
             raise tasks.original(error) from None
         finally:
@@ -81,6 +93,8 @@ class OnHost:
         self._view = view = data.place.array.view()
         if self._mode == "r":
             view.flags.writeable = False
+        self._among = registered.held_here()
+        self._among.append(self)
         return view
 
     def __exit__(
@@ -91,6 +105,8 @@ class OnHost:
     ) -> None:
         if self._view is not None and self._mode != "r":
             self._view.flags.writeable = False
+        if self in self._among:
+            self._among.remove(self)
         access, self._access, self._view = self._access, None, None
         if access is not None:
             access.release()
@@ -157,7 +173,8 @@ class Data(Registered):
         Deadline
             If the timeout passes first.
         Unavailable
-            Inside a body, or to write an array that this thread reads in an enclosing block.
+            Inside a body, or to write an array that this thread reads in an enclosing block; or,
+            without a timeout, in a thread that a body joins, if it would wait for that body.
         Exception
             The exception of the task that should have written the content.
 
@@ -247,6 +264,7 @@ class Data(Registered):
         """Wait until the tasks that access it have ended and the array is current.
 
         `timeout` is in seconds; raises `Deadline` if it passes first, or the tasks' failure.
+        Raises `Unavailable` instead of waiting without end for a body that joins this thread.
         """
         self.engine.wait_data(self, timeout)
 

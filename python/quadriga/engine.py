@@ -338,8 +338,9 @@ class Engine:
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
         """Wait for the tasks that access the data; timeout and errors as in `wait`."""
-        with self._tasks.originals():
-            self.core.wait_data(data.place.core, seconds_of(timeout))
+        place, tasks = data.place, self._tasks
+        with tasks.originals():
+            self.core.wait_data(place.core, seconds_of(timeout), tasks.look, (place, None))
 
     def cancel(self) -> None:
         """Cancel tasks that haven't started and wait: arrays are current, the engine usable."""

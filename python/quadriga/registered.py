@@ -5,22 +5,38 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from . import _core
 from .foreign import DeviceArray
 
+if TYPE_CHECKING:
+    from .record import Record
+
 
 class Tasks(Protocol):
     """Waits for the tasks that touch some memory, which is current afterwards."""
 
     core: _core.Engine
+    is_driven_by_waits: bool
+    pending: dict[int, Record]
 
-    def settle(self, address: int, size: int, writes: bool) -> None: ...
+    def settle(
+        self,
+        address: int,
+        size: int,
+        writes: bool,
+        look: Callable[[object], None] | None = None,
+    ) -> bool: ...
+
+    def wait(self, seconds: float) -> None: ...
+
+    def ended(self, record: Record) -> bool: ...
 
     def settle_for_task(self, address: int, size: int) -> tuple[int, str] | None: ...
 
@@ -40,6 +56,20 @@ class Settling(Protocol):
     def _tasks(self) -> Tasks: ...
 
 
+class Access(Protocol):
+    """The host's access to an array, in an `on_host` block."""
+
+    @property
+    def array(self) -> Any: ...
+
+
+class _Held(threading.local):
+    """Accesses of a thread that haven't ended."""
+
+    def __init__(self) -> None:
+        self.accesses: list[Access] = []
+
+
 class ContentLost(Exception):
     """A task failed that should have written what a later one is given by name."""
 
@@ -50,6 +80,7 @@ class ContentLost(Exception):
 
 
 _engines: dict[int, weakref.ref[Settling]] = {}  # by id; any thread's steps on it are atomic
+_held = _Held()
 # A child's memory is its own, and its parent's tasks don't touch it.
 os.register_at_fork(after_in_child=_engines.clear)
 
@@ -65,6 +96,16 @@ def note(engine: Settling) -> None:
     _engines[key] = weakref.ref(engine, forget)
 
 
+def is_used() -> bool:
+    """Whether an engine has registered arrays."""
+    return bool(_engines)
+
+
+def held_here() -> list[Access]:
+    """The accesses of this thread that haven't ended, in a list that stays the same."""
+    return _held.accesses
+
+
 def settle(array: Any, writes: bool = False) -> None:
     """Wait until tasks that were submitted on an array's memory have ended and it is current.
 
@@ -77,7 +118,7 @@ def settle(array: Any, writes: bool = False) -> None:
     if not _engines:
         return
     begin, size = memory_of(array)
-    for tasks in _settling(size):
+    for tasks in settling(size):
         tasks.settle(begin, size, writes)
 
 
@@ -92,12 +133,13 @@ def settle_for_task(array: Any) -> None:
     if not _engines:
         return
     begin, size = memory_of(array)
-    for tasks in _settling(size):
+    for tasks in settling(size):
         if (lost := tasks.settle_for_task(begin, size)) is not None:
             raise ContentLost(tasks.core, *lost)
 
 
-def _settling(size: int) -> Iterator[Tasks]:
+def settling(size: int) -> Iterator[Tasks]:
+    """The tasks of all engines that may know some bytes; of none, if there are none of these."""
     for reference in list(_engines.values()) if size > 0 else ():
         engine = reference()
         if engine is not None and engine._ending.is_due:

@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <bit>
+#include <utility>
 
 namespace quadriga {
 namespace {
@@ -58,7 +59,9 @@ TileId Directory::add(bool home_valid, SpaceId home) {
     first_free_ = tiles_[tile].next_free;
   }
   const bool is_valid = home_valid && !gone(home);
-  tiles_[tile] = Tile{.valid = is_valid ? bit(home) : 0, .home = home, .live = true};
+  const bool is_news = tiles_[tile].owner_is_news;
+  tiles_[tile] =
+      Tile{.valid = is_valid ? bit(home) : 0, .home = home, .live = true, .owner_is_news = is_news};
   return tile;
 }
 
@@ -68,7 +71,7 @@ void Directory::remove(TileId tile) {
     expect(pins(tile, space) == 0, "remove", tile, "no replica to be pinned");
     expect(!in_flight(tile, space), "remove", tile, "no copy of it in flight");
   }
-  tiles_[tile] = Tile{.next_free = first_free_};
+  tiles_[tile] = Tile{.owner_is_news = tiles_[tile].owner_is_news, .next_free = first_free_};
   first_free_ = tile;
 }
 
@@ -129,7 +132,7 @@ void Directory::copy_ended(TileId tile, SpaceId from, SpaceId to, bool ok) {
   entry.arriving &= ~bit(to);
   if (ok) return;
   arrival_failed(tile, to);
-  if (to == entry.home && valid(tile, from)) entry.owner = from;
+  if (to == entry.home && valid(tile, from)) set_owner(tile, from);
 }
 
 void Directory::write_issued(TileId tile, SpaceId space) {
@@ -137,7 +140,8 @@ void Directory::write_issued(TileId tile, SpaceId space) {
   Tile& entry = tiles_[tile];
   entry.valid = bit(space);
   entry.arriving = 0;
-  entry.owner = space == entry.home ? no_space : space;
+  entry.owner = no_space;
+  if (space != entry.home) set_owner(tile, space);
 }
 
 void Directory::pin(TileId tile, SpaceId space) {
@@ -159,7 +163,7 @@ void Directory::dropped(TileId tile, SpaceId space) {
   expect(pins(tile, space) == 0, "dropped", tile, "a replica that isn't pinned");
   expect(!in_flight(tile, space), "dropped", tile, "no copy in flight to the replica");
   expect(!dirty(tile, space), "dropped", tile, "the content to have arrived elsewhere too");
-  if (valid(tile, space)) invalidate(tiles_[tile], space);
+  if (valid(tile, space)) invalidate(tile, space);
 }
 
 void Directory::lost(TileId tile) {
@@ -188,7 +192,7 @@ std::size_t Directory::space_lost(SpaceId space, std::span<TileId> out) {
     if (home(tile) == space)
       lost(tile);
     else
-      invalidate(tiles_[tile], space);
+      invalidate(tile, space);
     if (written(tile)) continue;
     if (count < out.size()) out[count] = tile;
     ++count;
@@ -198,18 +202,25 @@ std::size_t Directory::space_lost(SpaceId space, std::span<TileId> out) {
 
 /// Takes a replica's validity; if the newest content then has no keeper, the next best becomes
 /// owner.
-void Directory::invalidate(Tile& tile, SpaceId space) noexcept {
-  tile.valid &= ~bit(space);
-  tile.arriving &= ~bit(space);
-  if (tile.owner == space) tile.owner = no_space;
-  if (tile.valid == 0 || (tile.valid & bit(tile.home)) || tile.owner != no_space) return;
-  const Mask arrived = tile.valid & ~tile.arriving;
-  tile.owner = first_of(arrived != 0 ? arrived : tile.valid);
+void Directory::invalidate(TileId tile, SpaceId space) {
+  Tile& entry = tiles_[tile];
+  entry.valid &= ~bit(space);
+  entry.arriving &= ~bit(space);
+  if (entry.owner == space) entry.owner = no_space;
+  if (entry.valid == 0 || (entry.valid & bit(entry.home)) || entry.owner != no_space) return;
+  const Mask arrived = entry.valid & ~entry.arriving;
+  set_owner(tile, first_of(arrived != 0 ? arrived : entry.valid));
+}
+
+void Directory::set_owner(TileId tile, SpaceId space) {
+  tiles_[tile].owner = space;
+  if (std::exchange(tiles_[tile].owner_is_news, true)) return;
+  news_.push_back(tile);
 }
 
 /// Invalidates a replica and those that are to arrive from it, which will get no better.
-void Directory::arrival_failed(TileId tile, SpaceId space) noexcept {
-  invalidate(tiles_[tile], space);
+void Directory::arrival_failed(TileId tile, SpaceId space) {
+  invalidate(tile, space);
   for (Mask rest = tiles_[tile].arriving; rest != 0; rest &= rest - 1) {
     const SpaceId next = first_of(rest);
     if ((tiles_[tile].arriving & bit(next)) && at(tile, next).source == space)

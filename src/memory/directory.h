@@ -79,6 +79,16 @@ class Directory {
   /// The replica to write the newest content back from; no_space if home is valid or nothing is.
   SpaceId owner(TileId tile) const noexcept { return tiles_[tile].owner; }
 
+  /// Calls visit(tile) for each tile that may have got an owner since this was called last, once.
+  template <class Visit>
+  void take_owned(Visit&& visit) {
+    for (const TileId tile : news_) {
+      tiles_[tile].owner_is_news = false;
+      if (tiles_[tile].live) visit(tile);
+    }
+    news_.clear();
+  }
+
   /// Valid replicas other than `to`, for the caller to choose a source by link: those that have
   /// arrived first, then those in flight. Returns how many were written.
   std::size_t sources(TileId tile, SpaceId to, std::span<SpaceId> out) const noexcept;
@@ -124,6 +134,7 @@ class Directory {
     SpaceId owner = no_space;
     SpaceId home = host_space;
     bool live = false;
+    bool owner_is_news = false;  ///< It is in `news_`.
     TileId next_free = no_tile;  ///< Of one that isn't live.
   };
   struct Replica {
@@ -137,14 +148,16 @@ class Directory {
   }
   void expect(bool condition, std::string_view event, TileId tile, std::string_view expected) const;
   void expect_usable(std::string_view event, TileId tile, SpaceId space) const;
-  void invalidate(Tile& tile, SpaceId space) noexcept;
-  void arrival_failed(TileId tile, SpaceId space) noexcept;
+  void set_owner(TileId tile, SpaceId space);
+  void invalidate(TileId tile, SpaceId space);
+  void arrival_failed(TileId tile, SpaceId space);
   void validate(TileId tile) const;
 
   std::size_t spaces_;
   Mask gone_ = 0;  ///< Spaces that were lost.
   std::vector<Tile> tiles_;
   std::vector<Replica> replicas_;  ///< tile-major
+  std::vector<TileId> news_;       ///< Tiles that may have got an owner.
   TileId first_free_ = no_tile;
 };
 

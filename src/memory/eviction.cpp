@@ -90,28 +90,34 @@ VictimRank ReadFirst::rank(const Candidate& candidate) const noexcept {
   return {.distance = candidate.dirty ? 0U : 1U, .age = ~candidate.last_use};
 }
 
+void BestVictim::look(const Candidate& candidate) noexcept {
+  const VictimRank rank = rule_.rank(candidate);
+  const bool is_first = best_.tile == no_tile;
+  const auto order = is_first ? std::strong_ordering::greater : rank <=> rank_;
+  // What is too small wraps around.
+  const auto misfit = [this](const Candidate& each) { return each.bytes - wanted_; };
+  if (order < 0 || (order == 0 && std::pair(misfit(candidate), candidate.tile) >=
+                                      std::pair(misfit(best_), best_.tile)))
+    return;
+  best_ = candidate;
+  rank_ = rank;
+}
+
+bool makes_room(const Arena& arena, const Candidate& candidate, std::size_t wanted) {
+  const Arena::Room room = arena.room(candidate.offset);
+  return room.before + room.bytes + room.after >= wanted;
+}
+
 std::size_t choose_victims(const EvictionRule& rule, const Arena& arena,
                            std::span<Candidate> candidates, std::size_t bytes,
                            std::span<TileId> out) {
   if (candidates.empty() || out.empty()) return 0;
   const std::size_t wanted = arena.rounded(bytes);
-  const Candidate* best = nullptr;
-  VictimRank best_rank;
-  // Among equals the smallest that is large enough by itself; what is too small wraps around.
-  const auto misfit = [wanted](const Candidate& candidate) { return candidate.bytes - wanted; };
-  for (const Candidate& candidate : candidates) {
-    const VictimRank rank = rule.rank(candidate);
-    const auto order = best == nullptr ? std::strong_ordering::greater : rank <=> best_rank;
-    if (order < 0 || (order == 0 && std::pair(misfit(candidate), candidate.tile) >=
-                                        std::pair(misfit(*best), best->tile)))
-      continue;
-    best = &candidate;
-    best_rank = rank;
-  }
-  const Arena::Room room = arena.room(best->offset);
-  if (room.before + room.bytes + room.after < wanted)
+  BestVictim best(rule, wanted);
+  for (const Candidate& candidate : candidates) best.look(candidate);
+  if (!makes_room(arena, best.candidate(), wanted))
     return choose_stretch(rule, arena, candidates, wanted, out);
-  out[0] = best->tile;
+  out[0] = best.candidate().tile;
   return 1;
 }
 

@@ -36,11 +36,23 @@ struct VictimRank {
   auto operator<=>(const VictimRank&) const = default;
 };
 
+/// What ranks don't exceed, but for their ease.
+struct VictimBound {
+  std::uint64_t distance = 0;
+  std::uint64_t age = 0;
+  auto operator<=>(const VictimBound&) const = default;
+};
+
 /// Says which of two candidates should rather leave.
 class EvictionRule {
  public:
   virtual ~EvictionRule() = default;
   virtual VictimRank rank(const Candidate& candidate) const noexcept = 0;
+  /// What the ranks of a tile don't exceed, whatever else is known of it. The nearer or the later
+  /// the uses, the less it is. By default nothing is said: each candidate is ranked.
+  virtual VictimBound bound(std::uint64_t /*next_use*/, std::uint64_t /*last_use*/) const noexcept {
+    return {.distance = UINT64_MAX, .age = UINT64_MAX};
+  }
 };
 
 /// The tile whose next use is farthest, else the least recently used; clean before dirty among
@@ -57,6 +69,9 @@ class FarthestUse final : public EvictionRule {
   explicit FarthestUse(double positions_per_second = 0) noexcept : rate_(positions_per_second) {}
   void set_positions_per_second(double rate) noexcept { rate_ = rate; }
   VictimRank rank(const Candidate& candidate) const noexcept override;
+  VictimBound bound(std::uint64_t next_use, std::uint64_t last_use) const noexcept override {
+    return {.distance = next_use, .age = ~last_use};
+  }
 
  private:
   double rate_;
@@ -66,6 +81,9 @@ class FarthestUse final : public EvictionRule {
 class Lru final : public EvictionRule {
  public:
   VictimRank rank(const Candidate& candidate) const noexcept override;
+  VictimBound bound(std::uint64_t /*next_use*/, std::uint64_t last_use) const noexcept override {
+    return {.distance = 0, .age = ~last_use};
+  }
 };
 
 /// Two lists, each by the last use: what is only read leaves first, then what must be written back.
@@ -74,7 +92,32 @@ class Lru final : public EvictionRule {
 class ReadFirst final : public EvictionRule {
  public:
   VictimRank rank(const Candidate& candidate) const noexcept override;
+  VictimBound bound(std::uint64_t /*next_use*/, std::uint64_t last_use) const noexcept override {
+    return {.distance = 1, .age = ~last_use};
+  }
 };
+
+/// Compares candidates that come one by one: who leaves best, among equals the smallest that is
+/// large enough by itself, then the first.
+class BestVictim {
+ public:
+  BestVictim(const EvictionRule& rule, std::size_t wanted) noexcept
+      : rule_(rule), wanted_(wanted) {}
+  void look(const Candidate& candidate) noexcept;
+  /// None: its tile is no_tile.
+  const Candidate& candidate() const noexcept { return best_; }
+  /// Whose bound is less can't be better.
+  VictimBound bound() const noexcept { return {.distance = rank_.distance, .age = rank_.age}; }
+
+ private:
+  const EvictionRule& rule_;
+  std::size_t wanted_;
+  Candidate best_;
+  VictimRank rank_;
+};
+
+/// Whether what leaves makes room enough where it lies, with the free bytes around it.
+bool makes_room(const Arena& arena, const Candidate& candidate, std::size_t wanted);
 
 /// Chooses the tiles whose leaving makes room for one block of `bytes`, as few and as little needed
 /// as the rule finds.

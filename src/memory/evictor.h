@@ -30,7 +30,7 @@ namespace quadriga {
 class Evictor {
  public:
   /// `rule`: who leaves first; null for FarthestUse.
-  Evictor(const EvictionRule* rule, const TileForecast& forecast, Replicas& replicas,
+  Evictor(const EvictionRule* rule, TileForecast& forecast, Replicas& replicas,
           Transfers& transfers, Residency& residency, WriteBacks& write_backs)
       : forecast_(forecast),
         replicas_(replicas),
@@ -52,6 +52,7 @@ class Evictor {
   Awaits drain(SpaceId space);
   /// As WriteBacks::write_back(), and makes room on the host for it; false as long as that takes.
   bool send_home(TileId tile, Reason reason);
+  void validate() { victims_.validate(); }
 
  private:
   std::size_t allocate_some(std::span<const Need> needs, SpaceId space);
@@ -59,7 +60,7 @@ class Evictor {
   bool send_away(TileId tile, SpaceId space);
   bool write_to_file(TileId tile);
 
-  const TileForecast& forecast_;
+  TileForecast& forecast_;
   Replicas& replicas_;
   Transfers& transfers_;
   Residency& residency_;

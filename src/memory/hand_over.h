@@ -23,7 +23,7 @@ namespace quadriga {
 class HandOver {
  public:
   /// `rule`: who leaves first; null for FarthestUse.
-  HandOver(const EvictionRule* rule, const TileForecast& forecast, Replicas& replicas,
+  HandOver(const EvictionRule* rule, TileForecast& forecast, Replicas& replicas,
            Transfers& transfers, Residency& residency, const WriteBacks& write_backs)
       : replicas_(replicas),
         transfers_(transfers),

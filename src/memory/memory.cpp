@@ -5,7 +5,7 @@
 namespace quadriga {
 
 Memory::Memory(Instructions& instructions, const Machine& machine,
-               std::span<const SpaceResources> spaces, const TileForecast& forecast,
+               std::span<const SpaceResources> spaces, TileForecast& forecast,
                MemoryListener& listener, const MemoryOptions& options)
     : listener_(listener),
       replicas_(machine),
@@ -57,9 +57,10 @@ void Memory::space_lost(SpaceId space, std::vector<TileId>& lost) {
   residency_.space_lost(space);
 }
 
-void Memory::validate() const {
+void Memory::validate() {
   directory().validate();
   residency_.validate();
+  evictor_.validate();
 }
 
 }  // namespace quadriga

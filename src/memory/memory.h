@@ -34,7 +34,7 @@ class Memory {
  public:
   /// `spaces`: what each space has, by its number.
   Memory(Instructions& instructions, const Machine& machine, std::span<const SpaceResources> spaces,
-         const TileForecast& forecast, MemoryListener& listener, const MemoryOptions& options);
+         TileForecast& forecast, MemoryListener& listener, const MemoryOptions& options);
 
   Replicas& replicas() noexcept { return replicas_; }
   const Replicas& replicas() const noexcept { return replicas_; }
@@ -64,7 +64,7 @@ class Memory {
   void restore_home(TileId tile) { replicas_.directory().restored(tile); }
   /// A device is gone. Tiles whose only replica or whose home it held are written to `lost`.
   void space_lost(SpaceId space, std::vector<TileId>& lost);
-  void validate() const;
+  void validate();
 
  private:
   MemoryListener& listener_;

@@ -20,18 +20,12 @@ bool Pool::allocate(Replicas& replicas, TileId tile, int near) {
   }
   if (!block) return false;
   replicas.give_block(tile, space_, block, spill_ ? spill_->node(block) : any_node);
-  if (at_.size() <= tile) at_.resize(tile + std::size_t{1});
-  at_[tile] = static_cast<std::uint32_t>(residents_.size());
-  residents_.push_back(tile);
+  residents_.add(tile);
   return true;
 }
 
 void Pool::deallocate(Replicas& replicas, TileId tile) {
-  const std::uint32_t at = at_[tile];
-  const TileId last = residents_.back();
-  residents_[at] = last;
-  at_[last] = at;
-  residents_.pop_back();
+  residents_.remove(tile);
   const Replica& replica = replicas.at(tile, space_);
   if (spill_)
     spill_->deallocate(replica.block, replicas.block_bytes(tile, space_));
@@ -41,7 +35,7 @@ void Pool::deallocate(Replicas& replicas, TileId tile) {
 }
 
 void Pool::clear(Replicas& replicas) {
-  for (const TileId tile : residents_) replicas.clear(tile, space_);
+  for (const TileId tile : residents_.tiles()) replicas.clear(tile, space_);
   residents_.clear();
   if (arena_) arena_->clear();
 }
@@ -58,7 +52,8 @@ std::size_t Pool::choose(const EvictionRule& rule, std::span<Candidate> candidat
 void Pool::validate(const Replicas& replicas) const {
   if (arena_) arena_->validate();
   std::map<int, std::size_t> bytes_of_nodes;
-  for (const TileId tile : residents_) {
+  residents_.validate();
+  for (const TileId tile : residents_.tiles()) {
     if (!replicas.has_block(tile, space_) || replicas.at_home(tile, space_))
       fail(Errc::internal, "a resident tile has no block, or is at home where it has one");
     bytes_of_nodes[replicas.at(tile, space_).node] += rounded(replicas.block_bytes(tile, space_));

@@ -5,7 +5,7 @@
 // buffers (spill.h), which lie anywhere.
 //
 // Invariants
-//   1. A tile is in `residents` of a space's pool, once, exactly while its replica there has a
+//   1. A tile is among the residents of a space's pool, once, exactly while its replica there has a
 //      block, which the arena or the buffers count; these by the nodes of the host as well.
 #pragma once
 
@@ -18,6 +18,7 @@
 #include "memory/arena.h"
 #include "memory/eviction.h"
 #include "memory/replicas.h"
+#include "memory/residents.h"
 #include "memory/spill.h"
 
 namespace quadriga {
@@ -65,7 +66,9 @@ class Pool {
   std::size_t offset(const Replica& replica) const noexcept {
     return arena_ ? static_cast<std::size_t>(replica.block - base_) : 0;
   }
-  std::span<const TileId> residents() const noexcept { return residents_; }
+  const std::optional<Arena>& arena() const noexcept { return arena_; }
+  std::span<const TileId> residents() const noexcept { return residents_.tiles(); }
+  Residents& leaving() noexcept { return residents_; }
   void validate(const Replicas& replicas) const;
 
  private:
@@ -74,8 +77,7 @@ class Pool {
   std::optional<Arena> arena_;
   Spill* spill_ = nullptr;
   std::size_t most_ = 0;
-  std::vector<TileId> residents_;
-  std::vector<std::uint32_t> at_;  ///< By tile: its place in `residents_`.
+  Residents residents_;
 };
 
 }  // namespace quadriga

@@ -78,6 +78,26 @@ void Residency::drop(TileId tile, SpaceId space) {
   listener_.evicted(tile, space);
 }
 
+void Residency::catch_up(TileForecast& forecast) {
+  Directory& directory = replicas_.directory();
+  const auto may_leave = [&](TileId tile, SpaceId space) {
+    pools_[space].leaving().may_leave(tile);
+    if (directory.owner(tile) == space) pools_[space].leaving().mark(tile);
+  };
+  later_.clear();
+  if (!forecast.take_later_uses(later_))
+    for (SpaceId space = 0; space < pools_.size(); ++space)
+      for (const TileId tile : pools_[space].residents()) may_leave(tile, space);
+  for (const LaterUse& use : later_)
+    for_each_space(replicas_.blocks(use.tile), [&](SpaceId space) {
+      if (use.space == no_space || use.space == space) may_leave(use.tile, space);
+    });
+  directory.take_owned([&](TileId tile) {
+    const SpaceId owner = directory.owner(tile);
+    if (owner != no_space && replicas_.has_block(tile, owner)) pools_[owner].leaving().mark(tile);
+  });
+}
+
 void Residency::evict(TileId tile) {
   for_each_space(replicas_.blocks(tile), [&](SpaceId space) {
     if (space != host_space && release_if_held(tile, space)) listener_.evicted(tile, space);

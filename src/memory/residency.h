@@ -20,6 +20,7 @@
 #include "memory/pool.h"
 #include "memory/replicas.h"
 #include "memory/spill.h"
+#include "memory/tile_forecast.h"
 #include "memory/transfers.h"
 
 namespace quadriga {
@@ -57,7 +58,12 @@ class Residency {
   void copy_ended(const Transfer& transfer);
   void space_lost(SpaceId space) { pools_[space].clear(replicas_); }
 
+  /// Passes on to the spaces what has changed since the last time: what is used later than before,
+  /// and what has another owner.
+  void catch_up(TileForecast& forecast);
+
   const Pool& pool(SpaceId space) const noexcept { return pools_[space]; }
+  Residents& leaving(SpaceId space) noexcept { return pools_[space].leaving(); }
   const Spill& spill() const noexcept { return spill_; }
   /// The space of a file; no_space if there is none.
   SpaceId file() const noexcept { return file_; }
@@ -78,8 +84,9 @@ class Residency {
   Replicas& replicas_;
   Spill spill_;
   SpaceId file_ = no_space;
-  std::vector<Pool> pools_;  ///< By space.
-  std::vector<int> near_;    ///< By space: the host's nearest node.
+  std::vector<Pool> pools_;      ///< By space.
+  std::vector<int> near_;        ///< By space: the host's nearest node.
+  std::vector<LaterUse> later_;  ///< Scratch.
 };
 
 }  // namespace quadriga

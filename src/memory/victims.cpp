@@ -2,31 +2,18 @@
 // src/memory/victims.cpp: the candidates, and what is known of each.
 #include "memory/victims.h"
 
+#include <quadriga/error.h>
+
+#include <algorithm>
+
 namespace quadriga {
 
 std::vector<TileId> Victims::choose(std::size_t bytes, SpaceId space, bool buffers) {
-  candidates_.clear();
-  farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
-  const Directory& directory = replicas_.directory();
-  for (const TileId tile : residency_.pool(space).residents()) {
-    if (!replicas_.idle(tile, space)) continue;
-    const bool is_dirty = directory.dirty(tile, space);
-    if (is_dirty && !write_backs_.can_be_sent(tile, space)) continue;
-    if (is_dirty && !buffers && write_backs_.needs_host(tile, space) &&
-        !replicas_.has_memory(tile, host_space))
-      continue;
-    candidates_.push_back(candidate(tile, space));
-  }
-  return choose_of_candidates(bytes, space);
+  return choose(bytes, space, buffers ? Who::all : Who::without_buffer);
 }
 
 std::vector<TileId> Victims::choose_clean(std::size_t bytes, SpaceId space) {
-  candidates_.clear();
-  farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
-  for (const TileId tile : residency_.pool(space).residents())
-    if (replicas_.idle(tile, space) && !replicas_.directory().dirty(tile, space))
-      candidates_.push_back(candidate(tile, space));
-  return choose_of_candidates(bytes, space);
+  return choose(bytes, space, Who::clean);
 }
 
 std::vector<Candidate> Victims::ranked(std::span<const TileId> tiles, SpaceId space) {
@@ -37,10 +24,43 @@ std::vector<Candidate> Victims::ranked(std::span<const TileId> tiles, SpaceId sp
   return found;
 }
 
-std::vector<TileId> Victims::choose_of_candidates(std::size_t bytes, SpaceId space) {
+std::vector<TileId> Victims::choose(std::size_t bytes, SpaceId space, Who who) {
+  farthest_use_.set_positions_per_second(forecast_.positions_per_second(space));
+  const std::optional<Arena>& arena = residency_.pool(space).arena();
+  if (!arena) return choose_several(bytes, space, who);
+  bytes = std::max<std::size_t>(bytes, 1);
+  const Candidate best = best_of(bytes, space, who);
+  if (best.tile == no_tile) return {};
+  if (makes_room(*arena, best, arena->rounded(bytes))) return {best.tile};
+  return choose_several(bytes, space, who);
+}
+
+Candidate Victims::best_of(std::size_t bytes, SpaceId space, Who who) {
+  residency_.catch_up(forecast_);
+  BestVictim best(rule_, residency_.pool(space).rounded(bytes));
+  const auto look = [&](TileId tile) {
+    if (may_leave(tile, space, who)) best.look(candidate(tile, space));
+    return best.bound();
+  };
+  residency_.leaving(space).search([&](TileId tile) { return bound(tile, space); }, look);
+  return best.candidate();
+}
+
+std::vector<TileId> Victims::choose_several(std::size_t bytes, SpaceId space, Who who) {
+  candidates_.clear();
+  for (const TileId tile : residency_.pool(space).residents())
+    if (may_leave(tile, space, who)) candidates_.push_back(candidate(tile, space));
   std::vector<TileId> victims(candidates_.size());
   victims.resize(residency_.pool(space).choose(rule_, candidates_, bytes, victims));
   return victims;
+}
+
+bool Victims::may_leave(TileId tile, SpaceId space, Who who) const {
+  if (!replicas_.idle(tile, space)) return false;
+  if (!replicas_.directory().dirty(tile, space)) return true;
+  if (who == Who::clean || !write_backs_.can_be_sent(tile, space)) return false;
+  return who == Who::all || !write_backs_.needs_host(tile, space) ||
+         replicas_.has_memory(tile, host_space);
 }
 
 Candidate Victims::candidate(TileId tile, SpaceId space) const {
@@ -56,6 +76,21 @@ Candidate Victims::candidate(TileId tile, SpaceId space) const {
   found.final = forecast_.is_final(tile);
   found.write_back_seconds = write_backs_.seconds(tile, space);
   return found;
+}
+
+void Victims::validate() {
+  residency_.catch_up(forecast_);
+  const Directory& directory = replicas_.directory();
+  for (SpaceId space = 0; space < replicas_.spaces(); ++space)
+    for (const TileId tile : residency_.pool(space).residents()) {
+      const Residents& residents = residency_.leaving(space);
+      const bool is_dirty = directory.owner(tile) == space;
+      const bool is_unused = forecast_.next_use(tile, space) == no_next_use;
+      if (is_dirty && is_unused && !residents.is_marked(tile))
+        fail(Errc::internal, "a tile that may be written back ahead isn't known");
+      if (!residents.covers(tile, bound(tile, space)))
+        fail(Errc::internal, "a tile may leave better than is known");
+    }
 }
 
 }  // namespace quadriga

@@ -24,14 +24,18 @@ void WriteBacks::clean_ahead(SpaceId space) {
   const Pool& pool = residency_.pool(space);
   if (space == residency_.file() || !pool.has_memory() || residency_.has_plenty(space)) return;
   if (!transfers_.has_token(space, host_space)) return;
-  const Directory& directory = replicas_.directory();
-  for (const TileId tile : pool.residents()) {
-    if (directory.owner(tile) != space || directory.pins(tile, space) > 0) continue;
-    if (!transfers_.confirmed(tile, space) || forecast_.next_use(tile, space) != no_next_use)
-      continue;
-    write_back(tile, Reason::evict);
-    return;
-  }
+  residency_.catch_up(forecast_);
+  TileId first = no_tile;
+  residency_.leaving(space).for_marked([&](TileId tile) {
+    using Answer = Residents::Answer;
+    const Directory& directory = replicas_.directory();
+    if (directory.owner(tile) != space || forecast_.next_use(tile, space) != no_next_use)
+      return Answer::drop;
+    if (directory.pins(tile, space) > 0 || !transfers_.confirmed(tile, space)) return Answer::keep;
+    first = tile;
+    return Answer::take;
+  });
+  if (first != no_tile) write_back(first, Reason::evict);
 }
 
 bool WriteBacks::needs_host(TileId tile, SpaceId owner) const {

@@ -12,8 +12,7 @@ namespace quadriga {
 
 class WriteBacks {
  public:
-  WriteBacks(const TileForecast& forecast, Replicas& replicas, Transfers& transfers,
-             Residency& residency)
+  WriteBacks(TileForecast& forecast, Replicas& replicas, Transfers& transfers, Residency& residency)
       : forecast_(forecast), replicas_(replicas), transfers_(transfers), residency_(residency) {}
 
   /// Queues a copy home if home is stale; its producer has ended. Between devices that no route
@@ -34,7 +33,7 @@ class WriteBacks {
  private:
   bool can_go_to_file(TileId tile) const;
 
-  const TileForecast& forecast_;
+  TileForecast& forecast_;
   Replicas& replicas_;
   Transfers& transfers_;
   Residency& residency_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "device/reference_machine.h"
 #include "graph/device_side.h"
 #include "graph/task_life.h"
 #include "schedule/pace.h"
@@ -33,6 +34,17 @@ bool may_wait(const PlannedTask& planned, DeviceKind kind) noexcept {
   const Codelet& codelet = *planned.task->codelet;
   return queues(kind) &&
          (codelet.waits_to_queue || (planned.to_init && codelet.init->waits_to_queue));
+}
+
+/// Before a longer task ends the driver has queued one for each other stream of the device, so that
+/// it is worth a stream of its own. A shorter one is better queued behind the one that it must wait
+/// for than on an idle stream, behind an event: recording and awaiting that costs a fifth of
+/// queueing such a kernel on CUDA devices, where kernels as short share events
+/// (docs/decisions/0026-how-ends-are-noticed.md).
+double short_seconds(const Machine& machine, const DeviceState& device) {
+  const bool is_known = machine.planning.task_seconds > 0;
+  const PlanningCost& cost = is_known ? machine.planning : reference_machine().planning;
+  return static_cast<double>(device.streams.size()) * (cost.task_seconds + machine.launch_seconds);
 }
 
 template <class... Args>
@@ -278,7 +290,7 @@ ComputeStream& Launcher::stream_for(DeviceState& device, const PlannedTask& plan
   if (planned.gang || planned.waits) return device.streams.back();
   if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   for (const Need& need : needs_) {
-    if (planned.seconds > pace::short_seconds) break;
+    if (planned.seconds > short_seconds(state_.machine, device)) break;
     const Event before = state_.memory->transfers().ready(need.tile, device.space);
     if (!before || before.stream >= state_.owners.size()) continue;
     const auto [owner, stream] = state_.owners[before.stream];

@@ -14,11 +14,6 @@ inline constexpr int most_a_stream = 32;
 /// What a task counts whose time isn't known: so many for a stream are enough work, as it may be
 /// long, and what is issued can't be stolen.
 inline constexpr double unknown_seconds = issued_seconds / tasks_a_stream;
-/// About what queueing a few operations takes, on the driver's side. A shorter task is better
-/// queued behind the one that it must wait for than on an idle stream, behind an event: recording
-/// and awaiting that costs a fifth of queueing such a kernel on CUDA devices, where kernels as
-/// short share events (docs/decisions/0026-how-ends-are-noticed.md).
-inline constexpr double short_seconds = 20e-6;
 /// A device that has fewer tasks left to issue pulls others, if the policy lets them wait: enough
 /// that what they need is fetched meanwhile.
 inline constexpr std::size_t pulled_ahead = 8;

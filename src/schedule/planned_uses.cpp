@@ -13,6 +13,13 @@ std::uint64_t PlannedUses::next_use(TileId tile, SpaceId space) const {
   return no_next_use;
 }
 
+bool PlannedUses::take_later_uses(std::vector<LaterUse>& tiles) {
+  state_.plan.uses().take_later([&](TileId tile, DeviceId device) {
+    tiles.push_back({tile, device == no_device ? no_space : state_.devices[device].space});
+  });
+  return true;
+}
+
 /// Positions count all devices' tasks; one device passes them while it runs what is planned there.
 double PlannedUses::positions_per_second(SpaceId space) const {
   std::size_t positions = 0;

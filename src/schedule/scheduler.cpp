@@ -196,7 +196,7 @@ bool Scheduler::resolve_standstill() {
   return turns_.resolve_standstill();
 }
 
-void Scheduler::validate() const {
+void Scheduler::validate() {
   state_.plan.validate();
   pulls_.validate();
   gangs_.validate();

@@ -135,7 +135,7 @@ class Scheduler {
   }
   /// What each device has, and which tasks wait for what; for people.
   std::string status() const { return describe(state_); }
-  void validate() const;
+  void validate();
 
  private:
   void open_devices(std::span<const std::vector<StreamId>> kernel_streams);
@@ -149,7 +149,7 @@ class Scheduler {
 
   ScheduleState state_;
   const std::unique_ptr<CheckedPolicy> policy_;
-  const PlannedUses uses_;
+  PlannedUses uses_;
   MemoryNews news_;
   Memory memory_;
   Placement placement_;

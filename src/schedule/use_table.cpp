@@ -60,7 +60,9 @@ void UseTable::unbind(PlannedAccess& access) {
   Here& there = here(access.tile, device);
   const bool was_first = there.uses.first() == &access;
   there.uses.erase(access);
-  if (device == no_device || !was_first) return;
+  if (!was_first) return;
+  if (!std::exchange(there.later, true)) later_.emplace_back(access.tile, device);
+  if (device == no_device) return;
   if (!there.uses.first()) tiles_[access.tile].users &= ~(std::uint64_t{1} << device);
   if (there.missing) note(access.tile, device);
 }
@@ -187,6 +189,9 @@ void UseTable::validate() const {
     for (const TileId tile : changed_[device])
       if (!here(tile, device).changed) fail(Errc::internal, "a changed tile is not marked");
   for (TileId tile = 0; tile < tiles_.size(); ++tile) validate(tile);
+  const auto later = [this](const auto& use) { return here(use.first, use.second).later; };
+  if (std::ranges::count(here_, true, &Here::later) != std::ranges::count_if(later_, later))
+    fail(Errc::internal, "a tile that is used later is not in the list, or twice");
 }
 
 void UseTable::validate(TileId tile) const {

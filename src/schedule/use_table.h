@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "schedule/device_order.h"
@@ -89,6 +90,17 @@ class UseTable {
     taken_.clear();
   }
 
+  /// Calls visit(tile, device) for the tiles whose first use on a device, or by tasks without one,
+  /// has gone since this was called last: the next one may be later. Each comes once.
+  template <class Visit>
+  void take_later(Visit&& visit) {
+    for (const auto& [tile, device] : later_) {
+      here(tile, device).later = false;
+      visit(tile, device);
+    }
+    later_.clear();
+  }
+
   // Questions.
   TileUses& at(TileId tile) {
     if (tile >= tiles_.size()) grow(tile);
@@ -148,6 +160,7 @@ class UseTable {
     UseOrder uses;
     bool changed = false;  ///< It is in the device's list.
     bool missing = false;
+    bool later = false;  ///< It is in `later_`.
   };
   /// Behind those of the devices that of tasks without one.
   std::size_t places() const noexcept { return devices_.size() + 1; }
@@ -171,6 +184,7 @@ class UseTable {
   std::vector<TileUses> tiles_;
   std::vector<Here> here_;                    ///< tile-major
   std::vector<std::vector<TileId>> changed_;  ///< By device: for the lookahead to look at again.
+  std::vector<std::pair<TileId, DeviceId>> later_;
   std::vector<TileId> taken_;
 };
 

@@ -22,8 +22,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -77,6 +79,14 @@ struct NcclOpaque {
 namespace {
 
 using Handle = NcclOpaque*;
+
+// Stays: streams may still call.
+Handle keep(std::unique_ptr<NcclOpaque> handle) {
+  static std::mutex mutex;
+  static auto* const all = new std::vector<std::unique_ptr<NcclOpaque>>;
+  const std::lock_guard lock(mutex);
+  return all->emplace_back(std::move(handle)).get();
+}
 
 void nap() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
@@ -232,7 +242,7 @@ int ncclCommInitRankConfig(Handle* own, int ranks, Id id, int rank, Config* conf
                : mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (file >= 0) close(file);
   if (mapped == MAP_FAILED) return system_error;
-  auto* const handle = new NcclOpaque;  // Stays: streams may still call.
+  NcclOpaque* const handle = keep(std::make_unique<NcclOpaque>());
   handle->shared = static_cast<Shared*>(mapped);
   handle->ranks = ranks;
   handle->rank = rank;

@@ -26,6 +26,7 @@ from . import returned
 from .changed import ChangedFields
 from .chunk import Chunk, Seconds, Shape, Through, label_of
 from .lent import Copies, Lent, explain, lending, lending_parts
+from .pending import Pending
 from .reduction import Reduction, part_of
 from .returned import Returned
 
@@ -126,9 +127,11 @@ class Front:
         seconds: Seconds | None = None,
         buffers: _core.HostBuffers | None = None,
         reuses: bool | None = None,
+        pending: Pending | None = None,
     ) -> None:
         self._buffers = buffers
         self._seconds = seconds
+        self._pending = pending
         self._source: Iterator[Any] | None = source
         self._lent = lending(source, reuses, buffers)
         self._lent_parts = {
@@ -200,6 +203,8 @@ class Front:
             given, names = given.chunk, given.stages
         chunk = Chunk(number, given, parts)
         chunk.drop(outputs)
+        if self._pending is not None and not parts:
+            self._pending.settle(chunk)
         if lent is not None:
             lent.lend(chunk)
         for each in chunk.values():

@@ -18,6 +18,7 @@ from ..errors import Error, InvalidArgument
 from . import given
 from .chunk import Chunk, label_of
 from .front import Front
+from .pending import Pending
 from .progress import Progress, Told, progress_of
 from .rows import Rows
 from .stages import Stages
@@ -301,6 +302,8 @@ class Pipeline(Stages):
             raise InvalidArgument("a pipeline runs once; make another one for another run")
         has_cuda = any(device.kind == "cuda" for device in self.engine.machine.devices)
         memory: Any = self._options["host_memory"]
+        pending = Pending(self.engine.core, self._stages)
+        pending.begin(self._source)
         buffers = _core.HostBuffers(self.engine.core, memory)
         self._front = Front(
             iter(self._source),
@@ -309,6 +312,7 @@ class Pipeline(Stages):
             self._source_seconds,
             buffers,
             self._reuses,
+            pending,
         )
         options: dict[str, Any] = self._options | {"takes": self._source_seconds is not None}
         if self._rows is not None and self._rows.chunk == 0:

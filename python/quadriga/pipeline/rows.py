@@ -17,6 +17,7 @@ class Rows:
 
     Attributes
     ----------
+    given : array or dict of arrays
     total : int
         Rows of the arrays.
     chunk : int
@@ -24,7 +25,7 @@ class Rows:
     """
 
     def __init__(self, given: Any, chunk: int) -> None:
-        self._given = given
+        self.given = given
         arrays = list(given.values()) if isinstance(given, Mapping) else [given]
         self.total = len(arrays[0]) if arrays[0].ndim else -1
         if any(each.ndim == 0 or len(each) != self.total for each in arrays):
@@ -43,9 +44,9 @@ class Rows:
 
     def part(self, first: int, rows: int) -> Any:
         """A chunk as it is yielded."""
-        if isinstance(self._given, Mapping):
-            return {name: each[first : first + rows] for name, each in self._given.items()}
-        return self._given[first : first + rows]
+        if isinstance(self.given, Mapping):
+            return {name: each[first : first + rows] for name, each in self.given.items()}
+        return self.given[first : first + rows]
 
 
 def rows_of(chunks: Any, rows: int | None) -> Rows | None:

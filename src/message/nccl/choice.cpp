@@ -8,7 +8,7 @@ namespace quadriga::message {
 namespace {
 
 // NCCL's types: 0 and 1 are of 8 bits, signed and not; so are the pairs of 32 and 64 bits.
-std::optional<NcclNumbers> number_of(ElementType type) {
+std::optional<NcclNumbers> nccl_type_of(ElementType type) {
   switch (type) {
     case ElementType::int8:
       return NcclNumbers{0, 0, 1};
@@ -36,7 +36,7 @@ std::optional<NcclNumbers> number_of(ElementType type) {
 bool is_integer(ElementType type) {
   return type >= ElementType::int8 && type <= ElementType::uint64;
 }
-bool is_complex(ElementType type) {
+bool is_of_two(ElementType type) {
   return type == ElementType::complex64 || type == ElementType::complex128;
 }
 
@@ -45,7 +45,7 @@ bool is_complex(ElementType type) {
 std::optional<NcclNumbers> nccl_numbers(TreeCollective kind, ElementType type,
                                         ReduceOperation operation) {
   if (kind == TreeCollective::broadcast || kind == TreeCollective::all_gather) return NcclNumbers{};
-  std::optional<NcclNumbers> found = number_of(type);
+  std::optional<NcclNumbers> found = nccl_type_of(type);
   if (!found) return {};
   switch (operation) {
     case ReduceOperation::sum:
@@ -53,7 +53,7 @@ std::optional<NcclNumbers> nccl_numbers(TreeCollective kind, ElementType type,
       return found;
     case ReduceOperation::prod:
       found->operation = 1;
-      return is_complex(type) ? std::nullopt : found;
+      return is_of_two(type) ? std::nullopt : found;
     case ReduceOperation::max:
       found->operation = 2;
       return is_integer(type) ? found : std::nullopt;

@@ -26,7 +26,7 @@ std::atomic<bool> turn_is_taken{false};
 constexpr std::chrono::seconds longest_join{60};
 
 // Of a device of this host; 0: it isn't known.
-std::uint64_t number_of(const Home& home) {
+std::uint64_t device_number_of(const Home& home) {
   const std::string& address = home.port->machine().devices[home.device].pci_address;
   if (address.empty()) return 0;
   std::uint64_t number = 1;
@@ -140,7 +140,7 @@ bool NcclUse::join(Collective& collective, NcclGroups::Member& member) {
     std::uint64_t has_id = 0;
   };
   const int size = collective.size();
-  Words own{{number_of(wish_.home), process_id()}, {}, 0};
+  Words own{{device_number_of(wish_.home), process_id()}, {}, 0};
   if (collective.rank() == 0) own.has_id = library_->unique_id(own.id) == nccl_success ? 1 : 0;
   std::vector<Words> all(static_cast<std::size_t>(size));
   collective.all_to_all(&own, 0, all.data(), sizeof own);

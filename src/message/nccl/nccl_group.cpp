@@ -18,14 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto looks_each = std::chrono::microseconds(100);
+constexpr auto nccl_looks_each = std::chrono::microseconds(100);
 
 // Whether it came true in time.
 bool comes_true(const std::function<bool()>& is_true, Clock::duration patience) {
   const auto until = Clock::now() + patience;
   while (!is_true()) {
     if (Clock::now() >= until) return false;
-    std::this_thread::sleep_for(looks_each);
+    std::this_thread::sleep_for(nccl_looks_each);
   }
   return true;
 }

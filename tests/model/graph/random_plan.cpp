@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <deque>
 #include <set>
+#include <utility>
 
 #include "base/random.h"
 #include "graph/graph.h"
@@ -38,6 +39,7 @@ class RandomPlan {
         spaces_(devices) {
     for (TileId tile = 0; tile < tiles; ++tile) data_[tile].tile = tile;
     for (DeviceId device = 0; device < devices; ++device) lookaheads_.emplace_back(plan_, device);
+    told_.assign(tiles, std::vector<std::uint64_t>(devices, UINT64_MAX));
   }
 
   std::string run() {
@@ -164,12 +166,29 @@ class RandomPlan {
   std::string compare() {
     try {
       plan_.validate();
+      if (std::string wrong = hear_of_later_uses(); !wrong.empty()) return wrong;
       for (DeviceId device = 0; device < devices; ++device)
         if (std::string wrong = compare(device); !wrong.empty())
           return fmt::format("device {}: {}", device, wrong);
     } catch (const Error& error) {
       return error.what();
     }
+    return {};
+  }
+  /// A use that is later than when this was called last is told; sooner ones needn't be.
+  std::string hear_of_later_uses() {
+    std::set<std::pair<TileId, DeviceId>> later;
+    bool is_twice = false;
+    plan_.uses().take_later(
+        [&](TileId tile, DeviceId device) { is_twice |= !later.emplace(tile, device).second; });
+    if (is_twice) return "a tile that is used later is told twice";
+    for (TileId tile = 0; tile < tiles; ++tile)
+      for (DeviceId device = 0; device < devices; ++device) {
+        const std::uint64_t next = next_use_after(tile, device, 0);
+        const bool is_told = later.contains({tile, device}) || later.contains({tile, no_device});
+        if (next > std::exchange(told_[tile][device], next) && !is_told)
+          return fmt::format("device {} isn't told that tile {} is used later", device, tile);
+      }
     return {};
   }
   std::string compare(DeviceId device) {
@@ -207,6 +226,7 @@ class RandomPlan {
   std::deque<Lookahead> lookaheads_;
   std::vector<Space> spaces_;
   std::vector<PlannedTask*> live_;
+  std::vector<std::vector<std::uint64_t>> told_;  ///< Next uses, by tile and device.
 };
 
 }  // namespace

@@ -166,6 +166,17 @@ class MemoryModelTest : public ::testing::TestWithParam<int>,
         return i;
     return no_next_use;
   }
+  /// Half of the runs tell which uses are later, the others leave it open.
+  bool take_later_uses(std::vector<LaterUse>& tiles) override {
+    if (GetParam() % 2 == 0) return false;
+    told_.resize(memory_.replicas().tiles() * 5, no_next_use);
+    for (const auto& [tile, known] : by_id_)
+      for (SpaceId space = 0; space < 5; ++space) {
+        const std::uint64_t next = next_use(tile, space);
+        if (next > std::exchange(told_[tile * 5 + space], next)) tiles.push_back({tile, space});
+      }
+    return true;
+  }
   void copy_ended(StreamId, Reason, TileId tile, SpaceId from, SpaceId to, std::size_t,
                   const Completion& completion) override {
     EXPECT_FALSE(completion.error);
@@ -404,6 +415,7 @@ class MemoryModelTest : public ::testing::TestWithParam<int>,
   std::map<TileId, Tile*> by_id_;
   std::vector<Work> plan_;
   std::uint64_t position_ = 0;
+  std::vector<std::uint64_t> told_;  ///< Next uses, by tile and space.
   std::map<std::pair<StreamId, std::uint64_t>, Running> running_;
   std::map<StreamId, std::uint64_t> launches_;
   int copies_ = 0, evictions_ = 0, wrong_columns_ = 0, to_file_ = 0, from_file_ = 0;
