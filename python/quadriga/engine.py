@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, cuda_libraries, current, mapped, registered
+from . import _core, cuda_libraries, current, mapped, others, registered
 from .arguments import device_index, flag, path_of, seconds_of, sizes, switch, text_of, whole
 from .beside import target_of, write_beside
 from .codelets import Codelet
@@ -146,8 +146,6 @@ class Engine:
         )
         self._traced = bool(trace)
         self._trace_path = trace_path or None
-        self._machine: Machine | None = None
-        self._devices: tuple[Device, ...] | None = None
         self._tasks = Tasks(self.core, virtual_clock)
         self._retired: Retired = Kept() if virtual_clock else deque()
         self._many_retired = _MANY_RETIRED
@@ -280,7 +278,8 @@ class Engine:
         InvalidArgument
             If codelet, operands or device don't fit together or aren't this engine's.
         TooLarge, Unavailable
-            If the operands don't fit together on any device; if no device can run the codelet.
+            If the operands don't fit together on any device; if no device can run the codelet; in
+            a body, if another engine's task on their memory hasn't ended.
         """
         tasks = self._tasks
         if len(self._retired) >= self._many_retired:
@@ -296,6 +295,8 @@ class Engine:
             record = lacking(tasks.next_number(), codelet, operands, lost)
         if device is not None or priority:
             codelet.refuse_taken(priority=priority != 0, device=device is not None)
+        if len(registered.engines) > 1:
+            others.follow(tasks, record)
         core, after = codelet.core, _NONE
         if record.given is not None:
             record.given.check_engine(self.core)
@@ -372,12 +373,10 @@ class Engine:
 
     # What happened
 
-    @property
+    @cached_property
     def machine(self) -> Machine:
         """The machine that the engine runs on."""
-        if self._machine is None:
-            self._machine = Machine(self.core.machine())
-        return self._machine
+        return Machine(self.core.machine())
 
     @property
     def policy(self) -> str:
@@ -386,8 +385,6 @@ class Engine:
 
     def counters(self) -> Counters:
         """Totals since the engine was created, or since `reset_counters`."""
-        if self._devices is None:
-            self._devices = self.machine.devices
         return from_core(self.core.counters(), self._devices)
 
     def reset_counters(self) -> None:
@@ -492,8 +489,12 @@ class Engine:
         return TileRoom(self.core, self._tasks, self._forget_retired, least)
 
     @cached_property
+    def _devices(self) -> tuple[Device, ...]:
+        return self.machine.devices
+
+    @cached_property
     def _has_cuda(self) -> bool:
-        return any(device.kind == "cuda" for device in self.machine.devices)
+        return any(device.kind == "cuda" for device in self._devices)
 
     def _device_index(self, device: int | str) -> int:
-        return device_index(device, [each.name for each in self.machine.devices])
+        return device_index(device, [each.name for each in self._devices])
