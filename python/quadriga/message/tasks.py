@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .. import _core, others, registered
+from .. import _core
 from .._core import MessageStatus
 from ..arguments import whole
 from ..data import Data, Operand
@@ -295,8 +295,6 @@ class MessageTasks:
         engine._forget_retired(_MANY_RETIRED)
         tasks.make_room()
         record = MessageRecord(tasks.next_number(), call.name, operands)
-        if len(registered.engines) > 1:
-            others.follow(tasks, record)
         result = _Status()
         record.result = weakref.ref(result)
         future = Future(engine, tasks, record, result)
