@@ -4,7 +4,12 @@
 body's own task, or for one that follows it, neither ends.
 
 Whom a thread joins, or whose `concurrent.futures.Future` it waits for, is read from its stack.
-Waits by other means, as by an `Event`, and those with a timeout aren't seen.
+Waits by other means, as by an `Event`, aren't seen: whoever refers to one may set it. Those with a
+timeout end by themselves, on either side, and are left alone.
+
+What a thread waits for must really follow the body. With renaming, a task that overwrites an array
+needn't follow those before it: then only the newest content's writer counts, as the engine knows
+it. What follows a renamed content that was updated since isn't seen.
 """
 
 from __future__ import annotations
@@ -15,12 +20,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _core
 from .errors import Unavailable
-from .record import Record
+
+if TYPE_CHECKING:
+    from .place import Place
+    from .record import Record
 
 _JOIN = threading.Thread.join.__code__
 _WAITS = {
@@ -31,21 +40,56 @@ _shares_memory: Any = np.shares_memory  # whose stubs know no other limit than n
 _WORK = concurrent.futures.thread._WorkItem.run.__code__  # of a pool's thread
 
 
+class Memory:
+    """A thread's wait until it may access the memory of some place.
+
+    Parameters
+    ----------
+    core : Engine
+    shares : callable
+        Whether a place has some of the memory.
+    writes : bool or None
+        Whether it is to be written: then who reads it is waited for as well; None: it is for every
+        task that accesses it, those of old contents included.
+    """
+
+    def __init__(
+        self, core: _core.Engine, shares: Callable[[Place], bool], writes: bool | None
+    ) -> None:
+        self._core = core
+        self._shares = shares
+        self._writes = writes
+
+    def __call__(self, tasks: list[Record]) -> bool:
+        """Whether it waits for one of some tasks."""
+        numbers = {each.id for each in tasks}
+        return any(
+            self._shares(place) and self._follows(place, mode, numbers)
+            for each in tasks
+            for place, mode in zip(each.places, each.access, strict=False)
+        )
+
+    def _follows(self, place: Place, mode: str, numbers: set[int]) -> bool:
+        if self._writes is None:
+            return True
+        if self._core.has_names(place.core):
+            access = _core.Access.update if self._writes else _core.Access.read
+            return not numbers.isdisjoint(self._core.before_host(place.core, access))
+        return self._writes or mode != "read"
+
+
 def refuse(
-    pending: dict[int, Record],
-    has_ended: Callable[[Record], bool],
-    awaited: Callable[[Record], bool],
+    core: _core.Engine, pending: dict[int, Record], awaited: Callable[[list[Record]], bool]
 ) -> None:
     """Raise if a body waits for this thread, which waits for the body's task or what follows it.
 
     Parameters
     ----------
+    core : Engine
     pending : dict of int to Record
-        The engine's tasks, by their numbers in order of submission.
-    has_ended : callable
-        Whether one has ended.
+        Its tasks, by their numbers in order of submission.
     awaited : callable
-        Whether this thread waits for one.
+        Whether this thread waits for one of some tasks.
 
     Raises
     ------
@@ -55,12 +99,11 @@ def refuse(
     if not waiting:
         return
     in_order = sorted(pending.values(), key=lambda record: record.number)
-    tasks = [each for each in in_order if each.core is not None and not has_ended(each)]
+    tasks = [each for each in in_order if each.core is not None and not core.done(each.core)]
     for body in tasks:
         if body.thread not in waiting:
             continue
-        following = _following(body, tasks)
-        if any(awaited(each) for each in following):
+        if awaited(_following(core, body, tasks)):
             raise Unavailable(
                 f"this thread waits for task {body.id} '{body.codelet.name}', whose body waits for "
                 "this thread: neither would end; do it in the body itself, or give the thread a "
@@ -114,10 +157,10 @@ def _waits(frame: FrameType, awaited: Any) -> bool:
     return found.get("self") is awaited and found.get("timeout") is None
 
 
-def _following(task: Record, tasks: list[Record]) -> list[Record]:
+def _following(core: _core.Engine, task: Record, tasks: list[Record]) -> list[Record]:
     """A task, and those that can't start before it has ended."""
     found = [task]
-    touched = _Touched()
+    touched = _Touched(core)
     touched.add(task)
     for each in tasks:
         if each.number > task.number and touched.keeps(each):
@@ -129,13 +172,16 @@ def _following(task: Record, tasks: list[Record]) -> list[Record]:
 class _Touched:
     """What some tasks read and write, each place once."""
 
-    def __init__(self) -> None:
+    def __init__(self, core: _core.Engine) -> None:
+        self._core = core
         self._tasks: set[int] = set()  # by identity
+        self._numbers: set[int] = set()  # the engine's
         self._places: dict[int, tuple[Any, bool]] = {}  # by identity; whether one writes it
         self._shared: dict[tuple[int, int], bool] = {}
 
     def add(self, task: Record) -> None:
         self._tasks.add(id(task))
+        self._numbers.add(task.id)
         for place, mode in zip(task.places, task.access, strict=False):
             writes = mode != "read" or self._places.get(id(place), (None, False))[1]
             self._places[id(place)] = (place, writes)
@@ -145,20 +191,30 @@ class _Touched:
         if task.given is not None and any(id(each) in self._tasks for each in task.given.producers):
             return True
         return any(
-            (mode != "read" or writes) and self._share(place, other)
+            (mode != "read" or writes) and self._share(place, other) and self._orders(place)
             for place, mode in zip(task.places, task.access, strict=False)
             for other, writes in self._places.values()
         )
 
-    def _share(self, one: Any, other: Any) -> bool:
-        if one is other:
+    def _orders(self, place: Place) -> bool:
+        """Whether accesses to it follow each other, or those to the newest content one of these
+        tasks, which made it before any later one was submitted."""
+        if not self._core.has_names(place.core):
             return True
-        if one.array is None or other.array is None:
-            return False
+        return self._core.newest_writer(place.core) in self._numbers
+
+    def _share(self, one: Place, other: Place) -> bool:
         key = id(one), id(other)
         if key not in self._shared:
-            self._shared[key] = _overlap(one.array, other.array)
+            self._shared[key] = share(one, other)
         return self._shared[key]
+
+
+def share(one: Place, other: Place) -> bool:
+    """Whether two places have memory in common."""
+    if one is other or one.core == other.core:
+        return True
+    return one.array is not None and other.array is not None and _overlap(one.array, other.array)
 
 
 def _overlap(one: Any, other: Any) -> bool:

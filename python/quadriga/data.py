@@ -25,6 +25,8 @@ class Raising(Protocol):
     waiting: list[None]
     told: set[str]
 
+    def look(self, awaited: Any) -> None: ...
+
     def original(self, error: TaskFailed) -> BaseException: ...
 
 
@@ -78,7 +80,11 @@ class OnHost:
         tasks = data.engine._tasks
         tasks.waiting.append(None)
         try:
-            self._access = core.on_host(data.place.core, _MODES[self._mode], self._seconds)
+            place, mode = data.place, self._mode
+            awaited = place, mode != "r"
+            self._access = core.on_host(
+                place.core, _MODES[mode], self._seconds, tasks.look, awaited
+            )
         except TaskFailed as error:
             raise tasks.original(error) from None
         finally:
@@ -167,7 +173,8 @@ class Data(Registered):
         Deadline
             If the timeout passes first.
         Unavailable
-            Inside a body, or to write an array that this thread reads in an enclosing block.
+            Inside a body, or to write an array that this thread reads in an enclosing block; or,
+            without a timeout, in a thread that a body joins, if it would wait for that body.
         Exception
             The exception of the task that should have written the content.
 
@@ -257,6 +264,7 @@ class Data(Registered):
         """Wait until the tasks that access it have ended and the array is current.
 
         `timeout` is in seconds; raises `Deadline` if it passes first, or the tasks' failure.
+        Raises `Unavailable` instead of waiting without end for a body that joins this thread.
         """
         self.engine.wait_data(self, timeout)
 

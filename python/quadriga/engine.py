@@ -146,6 +146,7 @@ class Engine:
         )
         self._traced = bool(trace)
         self._trace_path = trace_path or None
+        self._devices: tuple[Device, ...] | None = None
         self._tasks = Tasks(self.core, virtual_clock)
         self._retired: Retired = Kept() if virtual_clock else deque()
         self._many_retired = _MANY_RETIRED
@@ -339,8 +340,9 @@ class Engine:
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
         """Wait for the tasks that access the data; timeout and errors as in `wait`."""
-        with self._tasks.originals():
-            self.core.wait_data(data.place.core, seconds_of(timeout))
+        place, tasks = data.place, self._tasks
+        with tasks.originals():
+            self.core.wait_data(place.core, seconds_of(timeout), tasks.look, (place, None))
 
     def cancel(self) -> None:
         """Cancel tasks that haven't started and wait: arrays are current, the engine usable."""
@@ -385,6 +387,8 @@ class Engine:
 
     def counters(self) -> Counters:
         """Totals since the engine was created, or since `reset_counters`."""
+        if self._devices is None:
+            self._devices = self.machine.devices
         return from_core(self.core.counters(), self._devices)
 
     def reset_counters(self) -> None:
@@ -489,12 +493,8 @@ class Engine:
         return TileRoom(self.core, self._tasks, self._forget_retired, least)
 
     @cached_property
-    def _devices(self) -> tuple[Device, ...]:
-        return self.machine.devices
-
-    @cached_property
     def _has_cuda(self) -> bool:
-        return any(device.kind == "cuda" for device in self._devices)
+        return any(device.kind == "cuda" for device in self.machine.devices)
 
     def _device_index(self, device: int | str) -> int:
-        return device_index(device, [each.name for each in self._devices])
+        return device_index(device, [each.name for each in self.machine.devices])

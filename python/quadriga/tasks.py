@@ -19,6 +19,7 @@ from .errors import (
     Unavailable,
 )
 from .failures import Failures
+from .place import Place
 from .record import Record
 
 _OFTEN = 1024  # tasks between two looks at which have ended
@@ -186,23 +187,27 @@ class Tasks:
             return self.core.settle_for_task(address, size, self.look)
 
     def look(self, awaited: Any) -> None:
-        """Refuses to wait for a body that waits for this thread; called by waits.
+        """Refuses to wait for a body that waits for this thread; called by waits without end.
 
-        They wait for a record, a memory as `settle` is given it, or all tasks.
+        They wait for all tasks, for a record, for memory as `settle` is given it, or for a place
+        and whether to write it; None: for all that access it.
         """
 
-        def is_awaited(record: Record) -> bool:
-            if not isinstance(awaited, tuple):
-                return awaited is None or record is awaited
-            begin, size, writes = awaited
-            for place, access in zip(record.places, record.access, strict=False):
-                if place.array is not None and (writes or access != "read"):
-                    first, length = registered.memory_of(place.array)
-                    if first < begin + size and begin < first + length:
-                        return True
-            return False
+        def is_awaited(tasks: list[Record]) -> bool:
+            return awaited is None or any(each is awaited for each in tasks)
 
-        circles.refuse(self.pending, lambda record: self.core.done(record.submitted), is_awaited)
+        def shares(place: Place) -> bool:
+            if len(awaited) == 2:
+                return circles.share(place, awaited[0])
+            if place.array is None:
+                return False
+            begin, size, _ = awaited
+            first, length = registered.memory_of(place.array)
+            return first < begin + size and begin < first + length
+
+        is_memory = isinstance(awaited, tuple)
+        asked = circles.Memory(self.core, shares, awaited[-1]) if is_memory else is_awaited
+        circles.refuse(self.core, self.pending, asked)
 
     def originals(self) -> Originals:
         """A ``with`` block that raises a body's own exception instead of `TaskFailed`."""

@@ -192,11 +192,14 @@ void bind_waits(nb::class_<PyEngine>& engine) {
           nb::arg("seconds"), nb::arg("look") = nb::none())
       .def(
           "wait_data",
-          [](PyEngine& self, const Data& data, double seconds) {
-            block_in_slices(self.state(), seconds,
-                            [data](Engine& e, double s) { e.wait(data, s); });
+          [](PyEngine& self, const Data& data, double seconds, const nb::object& look,
+             const nb::object& awaited) {
+            block_in_slices(
+                self.state(), seconds, [data](Engine& e, double s) { e.wait(data, s); },
+                calling(look, awaited));
           },
-          nb::arg("data"), nb::arg("seconds"))
+          nb::arg("data"), nb::arg("seconds"), nb::arg("look") = nb::none(),
+          nb::arg("awaited") = nb::none())
       .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"),
            nb::arg("look") = nb::none(), nb::arg("record") = nb::none())
       .def("cancel", cancel)

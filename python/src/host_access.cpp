@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <quadriga/engine.h>
 
 #include <memory>
@@ -28,11 +29,14 @@ struct PyHostAccess {
   }
 };
 
-PyHostAccess on_host(PyEngine& self, const Data& data, Access access, double seconds) {
+/// `look` is called with `awaited` between slices, see block_in_slices().
+PyHostAccess on_host(PyEngine& self, const Data& data, Access access, double seconds,
+                     const nb::object& look, const nb::object& awaited) {
   auto found = std::make_shared<HostAccess>();
-  block_in_slices(self.state(), seconds, [found, data, access](Engine& e, double left) {
-    *found = e.on_host(data, access, left);
-  });
+  block_in_slices(
+      self.state(), seconds,
+      [found, data, access](Engine& e, double left) { *found = e.on_host(data, access, left); },
+      calling(look, awaited));
   return {std::move(*found)};
 }
 
@@ -83,7 +87,27 @@ bool is_home(PyEngine& self, const Data& data) {
 void bind_host_access(nb::module_& module, nb::class_<PyEngine>& engine) {
   nb::class_<PyHostAccess>(module, "HostAccess", "The host's access to data.")
       .def("release", &PyHostAccess::release);
-  engine.def("on_host", on_host, nb::arg("data"), nb::arg("access"), nb::arg("seconds"))
+  engine
+      .def("on_host", on_host, nb::arg("data"), nb::arg("access"), nb::arg("seconds"),
+           nb::arg("look") = nb::none(), nb::arg("awaited") = nb::none())
+      .def(
+          "has_names",
+          [](PyEngine& self, const Data& data) {
+            return EngineAccess::has_names(self.engine(), data);
+          },
+          nb::arg("data"))
+      .def(
+          "newest_writer",
+          [](PyEngine& self, const Data& data) {
+            return EngineAccess::newest_writer(self.engine(), data);
+          },
+          nb::arg("data"))
+      .def(
+          "before_host",
+          [](PyEngine& self, const Data& data, Access access) {
+            return EngineAccess::before_host(self.engine(), data, access);
+          },
+          nb::arg("data"), nb::arg("access"))
       .def("settle", settle, nb::arg("address"), nb::arg("bytes"), nb::arg("writes"),
            nb::arg("look") = nb::none())
       .def("settle_for_task", settle_for_task, nb::arg("address"), nb::arg("bytes"),

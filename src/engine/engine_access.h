@@ -75,6 +75,12 @@ class EngineAccess {
   /// written what is read, LacksResult names it, and the failure is still to be told by waits.
   static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double timeout = -1,
                          bool names_lost = false);
+  /// Whether tasks that overwrite these data needn't follow those before (renaming.h).
+  static bool has_names(Engine& engine, const Data& data);
+  /// The number of the task that wrote their newest content, or will; 0: there was none.
+  static std::uint64_t newest_writer(Engine& engine, const Data& data);
+  /// The numbers of pending tasks that on_host() of these data has to follow, as far as is known.
+  static std::vector<std::uint64_t> before_host(Engine& engine, const Data& data, Access access);
   /// What failed first of all that made a task fail, or not run; nobody is told by it.
   static std::string why_failed(const Engine& engine, std::uint64_t task);
 

@@ -334,6 +334,21 @@ HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> region
   return result;
 }
 
+bool EngineAccess::has_names(Engine& engine, const Data& data) {
+  return engine.checked().renaming->has_names(*data.datum_);
+}
+
+std::uint64_t EngineAccess::newest_writer(Engine& engine, const Data& data) {
+  return engine.checked().renaming->newest_writer(*data.datum_);
+}
+
+std::vector<std::uint64_t> EngineAccess::before_host(Engine& engine, const Data& data,
+                                                     Access access) {
+  std::vector<std::uint64_t> tasks;
+  engine.checked().renaming->collect_before_host(*data.datum_, access, tasks);
+  return tasks;
+}
+
 std::string EngineAccess::why_failed(const Engine& engine, std::uint64_t task) {
   const std::string first = engine.checked().failures.first_of(task);
   return first.empty() ? fmt::format("task {} failed", task) : first;

@@ -293,6 +293,46 @@ void Renaming::collect(const Datum& datum, std::vector<TaskRef>& out) {
   for (Datum* const place : found->second) graph_.collect(*place, Access::update, out);
 }
 
+bool Renaming::has_names(const Datum& datum) {
+  if (limit_ == 0) return false;
+  const std::lock_guard lock(graph_.submission());
+  return places_.contains(&datum);
+}
+
+/// Calls visit(name) for those whose content is on its way home.
+template <class Visit>
+void Renaming::for_each_copied(const Datum& datum, Visit&& visit) const {
+  const auto found = places_.find(&datum);
+  if (found == places_.end()) return;
+  for (Datum* const place : found->second) {
+    if (place == &datum) continue;
+    Name& name = static_cast<Name&>(*place);
+    if (name.copy.id != 0 && !graph_.ended(name.copy)) visit(name);
+  }
+}
+
+std::uint64_t Renaming::newest_writer(const Datum& datum) {
+  const std::lock_guard lock(graph_.submission());
+  if (datum.renamed) return datum.renamed->history.writer.id;
+  std::uint64_t writer = datum.history.writer.id;
+  for_each_copied(datum, [&](const Name& name) {
+    if (name.copy.id == datum.history.writer.id) writer = name.history.writer.id;
+  });
+  return writer;
+}
+
+void Renaming::collect_before_host(Datum& datum, Access access, std::vector<std::uint64_t>& out) {
+  const std::lock_guard lock(graph_.submission());
+  std::vector<TaskRef> pending;
+  graph_.collect(datum, datum.renamed ? Access::update : access, pending);
+  if (datum.renamed) graph_.collect(*datum.renamed, Access::read, pending);
+  for_each_copied(datum, [&](Name& name) {
+    graph_.collect(name, Access::read, pending);
+    out.push_back(name.copy_follows);
+  });
+  for (const TaskRef& each : pending) out.push_back(each.id);
+}
+
 void Renaming::forget(std::span<Datum* const> leaving) {
   if (limit_ == 0) return;
   const std::lock_guard lock(graph_.submission());

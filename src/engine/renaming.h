@@ -59,6 +59,13 @@ class Renaming {
   Datum& current(Datum& datum);
   /// Adds the pending tasks that touch what stands, or stood, for the datum.
   void collect(const Datum& datum, std::vector<TaskRef>& out);
+  /// Whether the datum has names, so that a task which overwrites it needn't follow those before.
+  bool has_names(const Datum& datum);
+  /// Of the task that wrote the newest content, or overwrites it; 0: there was none.
+  std::uint64_t newest_writer(const Datum& datum);
+  /// Adds the numbers of pending tasks that an access of the host's has to follow: those in its
+  /// way, or in that of the copy that comes before it, as far as it is known what that followed.
+  void collect_before_host(Datum& datum, Access access, std::vector<std::uint64_t>& out);
   /// Data are removed: their tasks have ended, and their content isn't wanted any more.
   void forget(std::span<Datum* const> leaving);
   /// Idle names give their memory back.
@@ -93,6 +100,8 @@ class Renaming {
   static bool may_have_names(const Datum& datum) noexcept;
   bool is_idle(Datum& datum);
   bool is_read(const Datum& datum) const;
+  template <class Visit>
+  void for_each_copied(const Datum& datum, Visit&& visit) const;
 
   Graph& graph_;
   Executor& executor_;

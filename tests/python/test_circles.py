@@ -2,6 +2,7 @@
 # tests/python/test_circles.py: threads that wait for a task whose body waits for them.
 """The thread gets an error, the body goes on; threads that nobody waits for wait as ever."""
 
+import contextlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +45,12 @@ WAYS = {
     "written-by-a-later-task": lambda e, d, own: e.submit(add, d["y"].update(), p=d["z"].known),
     "result": lambda e, d, own: own.result(),
     "wait": lambda e, d, own: e.wait(),
+    "data": lambda e, d, own: d["x"].wait(),
+    "content": lambda e, d, own: np.asarray(d["x"]),
+    "view": lambda e, d, own: e.data(d["x"].known[1:2]).wait(),
+    "data-of-a-later-task": lambda e, d, own: d["z"].wait(),
+    "host-reads": lambda e, d, own: d["x"].on_host("r").__enter__(),
+    "host-writes": lambda e, d, own: d["z"].on_host("rw").__enter__(),
 }
 
 
@@ -144,8 +151,22 @@ def test_tiles_beside_each_other_share_nothing():
     assert got == [None]
 
 
+def _poll(data):
+    for _ in range(300):
+        with contextlib.suppress(quadriga.Deadline):
+            data.wait(0.001)
+    data.wait(0.001)
+
+
 @pytest.mark.parametrize(
-    "wait", [lambda e, own: own.result(timeout=0.2), lambda e, own: e.wait(0.2)]
+    "wait",
+    [
+        lambda e, d, own: own.result(timeout=0.2),
+        lambda e, d, own: e.wait(0.2),
+        lambda e, d, own: d.wait(0.2),
+        lambda e, d, own: d.on_host("r", 0.2).__enter__(),
+        lambda e, d, own: _poll(d),
+    ],
 )
 def test_a_wait_with_a_timeout_closes_no_circle(wait):
     submitted = threading.Event()
@@ -154,11 +175,12 @@ def test_a_wait_with_a_timeout_closes_no_circle(wait):
     def work():
         submitted.wait()
         with pytest.raises(quadriga.Deadline) as caught:
-            wait(engine, owns[0])
+            wait(engine, data, owns[0])
         said.append(caught.type)
 
     with quadriga.Engine("cpu:2") as engine:
-        own = engine.submit(_body_that_joins(work), engine.data(np.zeros(3)).update())
+        data = engine.data(np.zeros(3))
+        own = engine.submit(_body_that_joins(work), data.update())
         owns.append(own)
         submitted.set()
         own.result()

@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Of these, one tells what a call costs beside its bytes, the other the rate.
-constexpr std::int64_t few_bytes = std::int64_t{64} << 10, many_bytes = std::int64_t{16} << 20;
+constexpr std::int64_t few_bytes = std::int64_t{64} << 10, many_bytes = std::int64_t{64} << 20;
 // The first one opens what others find open.
 constexpr int repetitions = 4;
 
@@ -41,17 +41,21 @@ MeasuredWays NcclUse::measured(Collective& collective, NcclGroup& group) {
   const int ranks = collective.size();
   // Parts are alike, and end with an element.
   const std::int64_t unit = 16 * std::int64_t{ranks};
-  MeasuredWays ways{few_bytes / unit * unit, many_bytes / unit * unit, {}, {}};
+  MeasuredWays ways{few_bytes / unit * unit, 0, {}, {}};
   Room given, got;
-  char has_room = 1;
-  try {
-    given = Room(wish_.home, static_cast<std::size_t>(ways.many_bytes));
-    got = Room(wish_.home, static_cast<std::size_t>(ways.many_bytes));
-  } catch (const Error& error) {
-    if (error.code() != Errc::too_large) throw;
-    has_room = 0;
-  }
-  if (std::ranges::count(told_by_all(collective, has_room), 1) != ranks) return ways;
+  // Where memory is short, less of it, down to what still differs from few bytes.
+  std::int64_t own = many_bytes;
+  for (; own > 4 * few_bytes; own /= 2) try {
+      given = Room(wish_.home, static_cast<std::size_t>(own));
+      got = Room(wish_.home, static_cast<std::size_t>(own));
+      break;
+    } catch (const Error& error) {
+      if (error.code() != Errc::too_large) throw;
+      given = Room();
+    }
+  const std::int64_t most = std::ranges::min(told_by_all(collective, own));
+  if (most <= 4 * few_bytes) return ways;
+  ways.many_bytes = most / unit * unit;
 
   const auto ours = [&](std::int64_t bytes) {
     CollectiveShape shape{wish_.kind, wish_.root, {bytes}, 1};
@@ -84,10 +88,10 @@ MeasuredWays NcclUse::measured(Collective& collective, NcclGroup& group) {
   constexpr double longest = std::numeric_limits<double>::max();
   ways.ours = ways.nccl = {longest, longest};
   for (int i = 0; i < repetitions; ++i) {
-    const WaySeconds own{seconds(ours, ways.few_bytes), seconds(ours, ways.many_bytes)};
+    const WaySeconds first{seconds(ours, ways.few_bytes), seconds(ours, ways.many_bytes)};
     const WaySeconds its{seconds(by_nccl, ways.few_bytes), seconds(by_nccl, ways.many_bytes)};
     if (i == 0) continue;
-    ways.ours = {std::min(ways.ours.few, own.few), std::min(ways.ours.many, own.many)};
+    ways.ours = {std::min(ways.ours.few, first.few), std::min(ways.ours.many, first.many)};
     ways.nccl = {std::min(ways.nccl.few, its.few), std::min(ways.nccl.many, its.many)};
   }
   struct Both {

@@ -85,8 +85,12 @@ TEST(NcclChoice, TheShorterLineIsTaken) {
   EXPECT_NEAR(ways.seconds(ways.nccl, 3'000'000), 40e-6, 1e-8);
   EXPECT_FALSE(ways.is_nccl_faster(1));
   EXPECT_FALSE(ways.is_nccl_faster(2'900'000));
-  EXPECT_TRUE(ways.is_nccl_faster(3'100'000));
+  EXPECT_FALSE(ways.is_nccl_faster(3'100'000));  // Not by a twentieth.
+  EXPECT_TRUE(ways.is_nccl_faster(4'000'000));
   EXPECT_TRUE(ways.is_nccl_faster(std::int64_t{1} << 40));
+  // Slower at the end of what was measured, though its line rises less.
+  const MeasuredWays crossing{100'000, 10'000'000, {10e-6, 110e-6}, {60e-6, 115e-6}};
+  EXPECT_FALSE(crossing.is_nccl_faster(1'000'000'000));
   // Noise: many bytes took less than few.
   ways.nccl = {40e-6, 30e-6};
   EXPECT_NEAR(ways.seconds(ways.nccl, 5'000'000), 40e-6, 1e-9);
