@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, cuda_libraries, current, mapped, registered
+from . import _core, cuda_libraries, current, mapped, others, registered
 from .arguments import device_index, flag, path_of, seconds_of, sizes, switch, text_of, whole
 from .beside import target_of, write_beside
 from .codelets import Codelet
@@ -146,7 +146,6 @@ class Engine:
         )
         self._traced = bool(trace)
         self._trace_path = trace_path or None
-        self._machine: Machine | None = None
         self._devices: tuple[Device, ...] | None = None
         self._tasks = Tasks(self.core, virtual_clock)
         self._retired: Retired = Kept() if virtual_clock else deque()
@@ -280,7 +279,8 @@ class Engine:
         InvalidArgument
             If codelet, operands or device don't fit together or aren't this engine's.
         TooLarge, Unavailable
-            If the operands don't fit together on any device; if no device can run the codelet.
+            If the operands don't fit together on any device; if no device can run the codelet; in
+            a body, if another engine's task on their memory hasn't ended.
         """
         tasks = self._tasks
         if len(self._retired) >= self._many_retired:
@@ -296,6 +296,8 @@ class Engine:
             record = lacking(tasks.next_number(), codelet, operands, lost)
         if device is not None or priority:
             codelet.refuse_taken(priority=priority != 0, device=device is not None)
+        if len(registered.engines) > 1:
+            others.follow(tasks, record)
         core, after = codelet.core, _NONE
         if record.given is not None:
             record.given.check_engine(self.core)
@@ -373,12 +375,10 @@ class Engine:
 
     # What happened
 
-    @property
+    @cached_property
     def machine(self) -> Machine:
         """The machine that the engine runs on."""
-        if self._machine is None:
-            self._machine = Machine(self.core.machine())
-        return self._machine
+        return Machine(self.core.machine())
 
     @property
     def policy(self) -> str:

@@ -79,10 +79,10 @@ class ContentLost(Exception):
         self.task = task
 
 
-_engines: dict[int, weakref.ref[Settling]] = {}  # by id; any thread's steps on it are atomic
+engines: dict[int, weakref.ref[Settling]] = {}  # by id; any thread's steps on it are atomic
 _held = _Held()
 # A child's memory is its own, and its parent's tasks don't touch it.
-os.register_at_fork(after_in_child=_engines.clear)
+os.register_at_fork(after_in_child=engines.clear)
 
 
 def note(engine: Settling) -> None:
@@ -90,15 +90,15 @@ def note(engine: Settling) -> None:
     key = id(engine)
 
     def forget(reference: weakref.ref[Settling]) -> None:
-        if _engines.get(key) is reference:
-            del _engines[key]
+        if engines.get(key) is reference:
+            del engines[key]
 
-    _engines[key] = weakref.ref(engine, forget)
+    engines[key] = weakref.ref(engine, forget)
 
 
 def is_used() -> bool:
     """Whether an engine has registered arrays."""
-    return bool(_engines)
+    return bool(engines)
 
 
 def held_here() -> list[Access]:
@@ -115,7 +115,7 @@ def settle(array: Any, writes: bool = False) -> None:
     writes : bool
         Whether it is to be written: then tasks that read it have ended, too.
     """
-    if not _engines:
+    if not engines:
         return
     begin, size = memory_of(array)
     for tasks in settling(size):
@@ -130,7 +130,7 @@ def settle_for_task(array: Any) -> None:
     ContentLost
         If one of them failed.
     """
-    if not _engines:
+    if not engines:
         return
     begin, size = memory_of(array)
     for tasks in settling(size):
@@ -140,7 +140,7 @@ def settle_for_task(array: Any) -> None:
 
 def settling(size: int) -> Iterator[Tasks]:
     """The tasks of all engines that may know some bytes; of none, if there are none of these."""
-    for reference in list(_engines.values()) if size > 0 else ():
+    for reference in list(engines.values()) if size > 0 else ():
         engine = reference()
         if engine is not None and engine._ending.is_due:
             yield engine._tasks

@@ -58,7 +58,7 @@ void EngineState::refuse(bool on) noexcept {
 void EngineState::refuse_for_good() noexcept { python_ends = true; }
 
 void EngineState::end() {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this engine");
   refuse();
   engine_->cancel();
   if (inside_body()) return;  // which may be what another call waits for
@@ -117,7 +117,7 @@ void check_signals() {
 }  // namespace
 
 void wait_alone(EngineState& state) {
-  check_not_forked(state.owner_);
+  check_not_forked(state.owner_, "this engine");
   if (inside_body()) return;
   const auto alone = [&] { return state.left_behind_ == 0; };
   while (true) {

@@ -107,8 +107,8 @@ thread_local int inside = 0;
 
 }  // namespace
 
-// Whoever gives the GIL back and takes it at once has it again before another thread is awake, and
-// wakes it in vain each time: so bodies let Python's threads pass.
+// Whoever gives the GIL back and takes it at once has it again before another thread is awake: that
+// one is woken and finds it taken each time. So bodies let Python's threads pass.
 void let_others_return() noexcept {
   using Clock = std::chrono::steady_clock;
   constexpr auto most = 200us;

@@ -65,8 +65,26 @@ std::string_view name(Access access) noexcept {
   return "unknown";
 }
 
+namespace {
+
+/// Text that what() gives whole: a NUL, as of an argument that is quoted, would end it.
+std::string without_nul(const std::string& message) {
+  std::string text;
+  for (const char each : message) {
+    if (each == '\0')
+      text += "\\0";
+    else
+      text += each;
+  }
+  return text;
+}
+
+}  // namespace
+
 Error::Error(Errc code, const std::string& message, std::source_location where)
-    : std::runtime_error(message), code_(code), where_(where) {}
+    : std::runtime_error(message.find('\0') == std::string::npos ? message : without_nul(message)),
+      code_(code),
+      where_(where) {}
 
 NotPositiveDefinite::NotPositiveDefinite(long long minor, std::source_location where)
     : Error(Errc::not_positive_definite,

@@ -30,15 +30,16 @@ int process_id() noexcept {
   return id != 0 ? id : first_time();
 }
 
-void check_not_forked(int owner) {
+void check_not_forked(int owner, std::string_view object) {
   const int here = process_id();
   if (owner == here) [[likely]]
     return;
   fail(Errc::unavailable,
-       fmt::format("made in process {} and used in process {} after fork(): threads and device "
-                   "memory don't survive it; make a new engine in the child, or start children "
-                   "by spawn instead of fork",
-                   owner, here));
+       fmt::format(
+           "{} was made in process {} and used in process {} after fork(): threads and device "
+           "memory don't survive it; make a new engine in the child, or start children "
+           "by spawn instead of fork",
+           object, owner, here));
 }
 
 }  // namespace quadriga

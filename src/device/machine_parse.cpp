@@ -113,12 +113,17 @@ void read_head(Item& item, std::string_view text) {
 void read_parts(Item& item) {
   const std::vector<std::string_view> parts = split(item.text, ',');
   read_head(item, parts.front());
+  std::vector<std::string_view> keys;
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::size_t equals = parts[i].find('=');
     if (equals == std::string_view::npos) {
       refuse(item.text, fmt::format("'{}' is not of the form key=value", parts[i]));
     }
-    read_key(item, trim(parts[i].substr(0, equals)), trim(parts[i].substr(equals + 1)));
+    const std::string_view key = trim(parts[i].substr(0, equals));
+    if (std::ranges::find(keys, key) != keys.end())
+      refuse(item.text, fmt::format("'{}' is given twice", key));
+    keys.push_back(key);
+    read_key(item, key, trim(parts[i].substr(equals + 1)));
   }
 }
 

@@ -73,6 +73,27 @@ quadriga::Kernel kernel_of(quadriga_variant variant, void* context) {
   };
 }
 
+/// Refuses the argument for which a tile takes more bytes than any memory has.
+/// The place of `rows` is `rows_at`; `cols` and `ld`, if there is one, follow.
+void check_sizes(int rows_at, std::int64_t rows, std::int64_t cols, std::int64_t ld, DType type,
+                 const void* home) {
+  if (rows < 0) refuse(rows_at, fmt::format("{} rows; expected 0 or more", rows));
+  if (cols < 0) refuse(rows_at + 1, fmt::format("{} columns; expected 0 or more", cols));
+  if (ld < rows)
+    refuse(rows_at + 2, fmt::format("leading dimension {} is less than the {} rows", ld, rows));
+  if (rows == 0 || cols == 0) return;
+  const auto most = static_cast<std::int64_t>((std::uint64_t{1} << 60) / size_of(type));
+  constexpr std::string_view than = "take more bytes than any memory has at its address";
+  if (rows > most) refuse(rows_at, fmt::format("{} rows {}", rows, than));
+  const bool has_ld = home != nullptr;
+  if (ld > most)
+    refuse(rows_at + (has_ld ? 2 : 0), fmt::format("leading dimension {}: columns {}", ld, than));
+  const auto after = static_cast<std::uint64_t>(~reinterpret_cast<std::uintptr_t>(home));
+  if (cols > most / ld ||
+      static_cast<std::uint64_t>((cols - 1) * ld + rows) * size_of(type) - 1 > after)
+    refuse(rows_at + 1, fmt::format("{} columns of {} elements {}", cols, ld, than));
+}
+
 void check_modes(const quadriga_codelet* codelet, int argument, std::string_view name,
                  std::initializer_list<Access> modes) {
   if (!codelet) refuse(argument, fmt::format("`{}` is NULL; expected a codelet", name));
@@ -192,6 +213,7 @@ int64_t quadriga_data_register(quadriga_engine* engine, void* home, int64_t rows
     Engine& on = opened(engine);
     if (!home) refuse(2, "the memory is NULL; quadriga_data_temporary makes data without a home");
     const DType dtype = dtype_of(6, type, letters);
+    check_sizes(3, rows, cols, ld, dtype, home);
     *data = new quadriga_data{&on, on.data(home, rows, cols, ld, dtype)};
     return 0;
   });
@@ -204,6 +226,7 @@ int64_t quadriga_data_temporary(quadriga_engine* engine, int64_t rows, int64_t c
     *data = nullptr;
     Engine& on = opened(engine);
     const DType dtype = dtype_of(4, type, letters);
+    check_sizes(2, rows, cols, rows, dtype, nullptr);
     *data = new quadriga_data{&on, on.temporary(rows, cols, dtype)};
     return 0;
   });
@@ -233,6 +256,8 @@ int64_t quadriga_on_host(quadriga_data* data, int mode, double timeout, quadriga
     *access = nullptr;
     const quadriga_data& of = data_of(1, data);
     const Access how = mode_of(2, mode);
+    if (how == Access::commute || how == Access::reduce)
+      refuse(2, fmt::format("mode {}; the host reads, writes or updates", mode));
     *access = new quadriga_access{of.engine->on_host(of.data, how, timeout)};
     return 0;
   });

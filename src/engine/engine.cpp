@@ -19,6 +19,7 @@
 #include "engine/engine_impl.h"
 #include "engine/host_pool.h"
 #include "engine/occupied.h"
+#include "graph/task_life.h"
 
 namespace quadriga {
 namespace {
@@ -249,7 +250,7 @@ void Engine::Impl::wait_data(Datum& datum, std::span<Datum* const> aliases, Nano
   if (!executor->give_back(wanted, false, deadline)) fail_late("a copy of the data");
   if (!was_poisoned) return;
   if (const auto error = failures.take_first()) std::rethrow_exception(error);
-  fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
+  std::rethrow_exception(content_lost(failures.of(datum.failed_by.load())));
 }
 
 void Engine::Impl::wait_task(const TaskRef& ref, double timeout) {
@@ -282,7 +283,7 @@ Engine::~Engine() {
 
 /// The parts, for a caller in the process that made them.
 Engine::Impl& Engine::checked() const {
-  check_not_forked(impl_->owner);
+  check_not_forked(impl_->owner, "this engine");
   return *impl_;
 }
 

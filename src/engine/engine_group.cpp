@@ -5,6 +5,7 @@
 #include "engine/bodies.h"
 #include "engine/engine_access.h"
 #include "engine/engine_impl.h"
+#include "graph/task_life.h"
 
 namespace quadriga {
 
@@ -19,10 +20,11 @@ void EngineAccess::wait(Engine& engine, TaskGroup& group, std::span<const Data> 
     if (each) written.push_back(datum(each));
   if (impl.options.renaming_bytes > 0) impl.bring_renamed_home(written, deadline);
   impl.bring_home(written, deadline);
-  const bool lost = std::ranges::any_of(written, [](Datum* each) { return each->poisoned.load(); });
-  if (!lost && !group.consequence) return;
+  const auto lost =
+      std::ranges::find_if(written, [](Datum* each) { return each->poisoned.load(); });
+  if (lost == written.end() && !group.consequence) return;
   if (const auto error = impl.failures.cause_of(group)) std::rethrow_exception(error);
-  fail(Errc::task_failed, "the data's content is lost: a task that should have written it failed");
+  std::rethrow_exception(content_lost(impl.failures.of((*lost)->failed_by.load())));
 }
 
 std::exception_ptr EngineAccess::failure_of(const Engine& engine, const TaskGroup& group) {

@@ -10,6 +10,7 @@
 #include "engine/bodies.h"
 #include "engine/engine_access.h"
 #include "engine/engine_impl.h"
+#include "graph/task_life.h"
 
 namespace quadriga {
 namespace {
@@ -207,8 +208,7 @@ void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
     const std::uint64_t failed = lost->failed_by.load(std::memory_order_relaxed);
     if (hold.names_lost && failed != 0) throw LacksResult(failed);
     if (const auto error = failures.take_first()) std::rethrow_exception(error);
-    fail(Errc::task_failed,
-         "the data's content is lost: a task that should have written it failed");
+    std::rethrow_exception(content_lost(failures.of(failed)));
   }
   if (!writing.empty() && !executor->give_back(writing, true, deadline))
     fail_late("a copy of the data");

@@ -4,6 +4,8 @@
 
 #include <quadriga/error.h>
 
+#include <string>
+
 namespace quadriga {
 
 std::exception_ptr work_cancelled() {
@@ -13,6 +15,22 @@ std::exception_ptr work_cancelled() {
 std::exception_ptr no_content() {
   return std::make_exception_ptr(
       Error(Errc::invalid_argument, "an operand has no content: nothing wrote it"));
+}
+
+std::exception_ptr content_lost(const std::exception_ptr& failure) {
+  constexpr const char* what = "the data's content is lost: ";
+  Errc code = Errc::task_failed;
+  std::string why = "a task that should have written it failed";
+  try {
+    if (failure) std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    if (error.code() == Errc::cancelled) code = Errc::cancelled;
+    why = error.what();
+  } catch (const std::exception& error) {
+    why = error.what();
+  } catch (...) {  // of another type, which says nothing
+  }
+  return std::make_exception_ptr(Error(code, what + why));
 }
 
 void poison(Task& task) noexcept {

@@ -31,6 +31,9 @@ inline bool lacks_content(const OperandSlot& slot) noexcept {
 }
 /// What such a task ends with.
 std::exception_ptr no_content();
+/// What says that data's content is lost, and why, as the task that should have written it failed;
+/// null: that isn't known.
+std::exception_ptr content_lost(const std::exception_ptr& failure);
 /// Its old content, invalid or not, is overwritten.
 inline void overwritten(Datum& datum) noexcept {
   datum.poisoned.store(false, std::memory_order_release);

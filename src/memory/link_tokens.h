@@ -25,7 +25,7 @@ struct LinkTokens {
 /// To a device: what is fetched ahead stands in the way of what a task needs next.
 inline constexpr LinkTokens tokens_to_device{.copies = 1, .seconds = 1e-3};
 /// To the host, where no task waits for what comes behind: one that moves and one behind it, or as
-/// long as the reaction of whoever queues the next. More would wait for this link in vain where
+/// long as the reaction of whoever queues the next. More would still wait for this link when
 /// another becomes free.
 inline constexpr LinkTokens tokens_to_host{.copies = 2, .seconds = 300e-6};
 

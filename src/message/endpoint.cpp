@@ -195,7 +195,7 @@ std::uint64_t Endpoint::handed_over() {
 }
 
 void Endpoint::send(const Posting& message, const Patience& patience) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   TransferPtr transfer;
   {
     const Hold hold(*this);
@@ -208,7 +208,7 @@ void Endpoint::send(const Posting& message, const Patience& patience) {
 }
 
 MessageStatus Endpoint::receive(const Posting& message, const Patience& patience) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   const TransferPtr transfer = transfer_of(message, false);
   {
     const Hold hold(*this);
@@ -250,7 +250,7 @@ MessageStatus Endpoint::result_of(const MessageTransfer& transfer) {
 }
 
 TransferPtr Endpoint::start_send(const Posting& message) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   const TransferPtr transfer = transfer_of(message, true);
   const Hold hold(*this);
   check_usable();
@@ -260,7 +260,7 @@ TransferPtr Endpoint::start_send(const Posting& message) {
 }
 
 TransferPtr Endpoint::start_receive(const Posting& message) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   const TransferPtr transfer = transfer_of(message, false);
   const Hold hold(*this);
   check_usable();
@@ -270,7 +270,7 @@ TransferPtr Endpoint::start_receive(const Posting& message) {
 }
 
 TransferPtr Endpoint::start_move(const Posting& what, std::shared_ptr<DeviceMove> move) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   const TransferPtr transfer = transfer_of(what, false);
   transfer->copier = std::move(move);
   const Hold hold(*this);
@@ -281,7 +281,7 @@ TransferPtr Endpoint::start_move(const Posting& what, std::shared_ptr<DeviceMove
 }
 
 MessageStatus Endpoint::wait(const TransferPtr& transfer, const Patience& patience) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   if (!transfer->done.load(std::memory_order_acquire)) {
     wait_until([&] { return has_ended_for_caller(*transfer); }, posting_of(*transfer), patience);
   }
@@ -290,7 +290,7 @@ MessageStatus Endpoint::wait(const TransferPtr& transfer, const Patience& patien
 
 void Endpoint::start_all(std::span<const TransferPtr> transfers,
                          const std::shared_ptr<void>& keep) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   const Hold hold(*this);
   check_usable();
   for (const TransferPtr& each : transfers) {
@@ -302,12 +302,12 @@ void Endpoint::start_all(std::span<const TransferPtr> transfers,
 
 void Endpoint::wait_for(const std::function<bool()>& is_over, const Posting& what,
                         const Patience& patience) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   wait_until(is_over, what, patience);
 }
 
 void Endpoint::wait_any(std::span<const TransferPtr> transfers, const Patience& patience) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   const auto is_over = [&] {
     return std::ranges::any_of(transfers, [](const TransferPtr& each) {
       return each->done.load(std::memory_order_acquire);
@@ -319,7 +319,7 @@ void Endpoint::wait_any(std::span<const TransferPtr> transfers, const Patience& 
 }
 
 bool Endpoint::test(const TransferPtr& transfer) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   if (!transfer->done.load(std::memory_order_acquire)) {
     const Hold hold(*this);
     traffic_.progress();
@@ -332,7 +332,7 @@ bool Endpoint::test(const TransferPtr& transfer) {
 
 std::optional<MessageStatus> Endpoint::probe(const Posting& message,
                                              const std::optional<Patience>& patience) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   std::optional<MessageStatus> found;
   std::exception_ptr lost;
   const Address wanted{message.context, message.peer, message.tag};

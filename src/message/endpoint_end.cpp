@@ -60,7 +60,7 @@ void Endpoint::wait_while_held(Hold& hold, const MessageTransfer& transfer,
 }
 
 bool Endpoint::cancel(const TransferPtr& transfer) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   Hold hold(*this);
   wait_while_held(hold, *transfer, end_of_hold());
   if (transfer->done.load(std::memory_order_relaxed) || transfer->is_led) return false;
@@ -99,7 +99,7 @@ void Endpoint::on_close(std::function<void()> function) {
 }
 
 std::string Endpoint::close(const Patience& patience) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   std::vector<std::function<void()>> first;
   {
     const Hold hold(*this);

@@ -32,7 +32,7 @@ void Endpoint::abort_with(const Group& group, const ContextAbort& why) noexcept 
 }
 
 RankSet Endpoint::agree_on_present(const Group& group, std::uint64_t context, std::uint64_t key) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   RankSet present;
   {
     const Hold hold(*this);
@@ -52,7 +52,7 @@ RankSet Endpoint::agree_on_present(const Group& group, std::uint64_t context, st
 }
 
 void Endpoint::check(const Group& group, CallKind operation, std::uint64_t context) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   const Hold hold(*this);
   check_usable();
   if (const ContextAbort* const found = traffic_.aborts().find(context))

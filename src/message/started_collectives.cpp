@@ -49,7 +49,7 @@ void StartedCollective::end(std::exception_ptr error) noexcept {
 }
 
 void StartedCollective::wait(const Patience& patience) const {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   const auto begin = Clock::now();
   const Clock::time_point until = end_of(patience, begin);
   std::unique_lock lock(mutex_);
@@ -76,7 +76,7 @@ void StartedCollective::wait(const Patience& patience) const {
 }
 
 bool StartedCollective::test() const {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   const std::lock_guard lock(mutex_);
   if (is_over_ && error_) std::rethrow_exception(error_);
   return is_over_;
@@ -104,7 +104,7 @@ StartedCollectives::~StartedCollectives() {
 
 std::shared_ptr<StartedCollective> StartedCollectives::start(CallKind kind,
                                                              StartedCollective::Call call) {
-  check_not_forked(owner_);
+  check_not_forked(owner_, "this communicator");
   auto made = std::make_shared<StartedCollective>(kind, core_, std::move(call));
   {
     const std::lock_guard lock(mutex_);

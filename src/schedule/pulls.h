@@ -7,8 +7,9 @@
 //   1. A waiting task could be issued, has no device, and is in no device's plan.
 //   2. A policy that chooses nothing holds no task back for ever: if no device has anything to do
 //      and each got none in a round, the task that waits longest is placed as under other policies.
-//   3. The policy knows which tasks wait, and what devices need for each: it is told of what it
-//      chose in vain, of what was placed without it, and again of all once a device is lost.
+//   3. The policy knows which tasks wait, and what devices need for each: it is told of
+//      choices that weren't placed, of what was placed without it, and again of all once a device
+//      is lost.
 //   4. A pulled task stands behind those that its device has pulled before. One of higher priority
 //      than all others that wait or come first on a device passes these: a long chain goes on
 //      (docs/decisions/0349-the-most-urgent-passes.md).

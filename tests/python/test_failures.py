@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_failures.py: failures come back with their types, whoever waits.
+import contextlib
 import pickle
 import sys
 import threading
@@ -201,3 +202,30 @@ def test_content_that_nobody_wrote_is_said_once(devices, read):
         with pytest.raises(ZeroDivisionError):
             engine.wait()
         engine.wait()
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2"])
+def test_lost_content_names_the_task(devices):
+    """Also after wait() has raised what the task failed with; as Cancelled after cancel()."""
+    broken = quadriga.codelet(access=["update"], name="broken", host_only=False)(lambda x: 1 // 0)
+    nap = quadriga.codelet(access=["update"], host_only=False)(lambda x, t: time.sleep(t))
+    idle = quadriga.codelet(access=["update"], name="idle", host_only=False)(lambda x: None)
+    with quadriga.Engine(devices) as engine:
+        x = engine.data(np.zeros(3))
+        engine.submit(broken, x.update())
+        with pytest.raises(ZeroDivisionError):
+            engine.wait()
+        for read in (lambda: x.on_host().__enter__(), lambda: np.asarray(x)):
+            with pytest.raises(quadriga.TaskFailed, match="content is lost: task 1 'broken'"):
+                read()
+        seconds, future = 0.01, None
+        while future is None or future.exception() is None:  # until one is cancelled in time
+            y = engine.data(np.zeros(3))
+            engine.submit(nap, y.update(), t=seconds)
+            future = engine.submit(idle, y.update())
+            engine.cancel()
+            seconds *= 2
+        with contextlib.suppress(quadriga.Cancelled):
+            engine.wait()
+        with pytest.raises(quadriga.Cancelled, match="content is lost: task .* 'idle'"):
+            np.asarray(y)

@@ -312,6 +312,11 @@ TEST(DeviceList, ErrorsNameTheItemAndWhatIsAccepted) {
   }
   expect_in(message_of(Errc::invalid_argument, [] { Machine::parse("cpu;emulated,h2d=fast"); }),
             "emulated,h2d=fast");
+  expect_in(message_of(Errc::invalid_argument,
+                       [] { Machine::parse("emulated:2,memory=1MiB, memory =2MiB"); }),
+            "'memory' is given twice");
+  expect_in(message_of(Errc::invalid_argument, [] { Machine::parse(std::string("a\0b", 3)); }),
+            "'a\\0b': ");
   expect_in(message_of(Errc::invalid_argument, [] { Machine::parse("machine=" + idgraf + ":9"); }),
             "8 accelerators");
   expect_in(message_of(Errc::io, [] { Machine::parse("machine=/no/such.json:2"); }), "such.json");

@@ -281,24 +281,25 @@ TEST_P(TasksC, RefuseWhatIsWrong) {
   quadriga_data* none = nullptr;
   refused(quadriga_data_register(engine_, nullptr, 1, 1, 1, 'd', &none), -2, "the memory is NULL");
   refused(quadriga_data_register(engine_, x.data(), 1, 1, 1, 'q', &none), -6, "type is 'q'");
-  refused(quadriga_data_register(engine_, x.data(), 4, 1, 2, 'd', &none), QUADRIGA_INVALID, "");
+  refused(quadriga_data_register(engine_, x.data(), -8, 1, 8, 'd', &none), -3, "-8 rows");
+  refused(quadriga_data_register(engine_, x.data(), 1, -8, 8, 'd', &none), -4, "-8 columns");
+  refused(quadriga_data_register(engine_, x.data(), 4, 1, 2, 'd', &none), -5, "dimension 2");
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [rows, cols, ld] :
-       {std::array{std::int64_t{26}, std::int64_t{1} << 60, std::int64_t{32}},
-        std::array{std::int64_t{1}, std::int64_t{8}, std::int64_t{1} << 61},
-        std::array{std::int64_t{1} << 61, std::int64_t{1}, std::int64_t{1} << 61},
-        std::array{most, most, most}})
-    refused(quadriga_data_register(engine_, x.data(), rows, cols, ld, 'd', &none), QUADRIGA_INVALID,
-            "more bytes than any memory");
+  constexpr std::int64_t many = std::int64_t{1} << 60;
+  const char* const words = "more bytes than any memory";
+  refused(quadriga_data_register(engine_, x.data(), 26, many, 32, 'd', &none), -4, words);
+  refused(quadriga_data_register(engine_, x.data(), 1, 8, 2 * many, 'd', &none), -5, words);
+  refused(quadriga_data_register(engine_, x.data(), 2 * many, 1, 2 * many, 'd', &none), -3, words);
+  refused(quadriga_data_register(engine_, x.data(), most, most, most, 'd', &none), -3, words);
   auto* const end = reinterpret_cast<void*>(~std::uintptr_t{0} - 7);
-  refused(quadriga_data_register(engine_, end, 2, 1, 2, 'd', &none), QUADRIGA_INVALID,
-          "more bytes than any memory");
-  refused(
-      quadriga_data_temporary(engine_, std::int64_t{1} << 40, std::int64_t{1} << 24, 'd', &none),
-      QUADRIGA_INVALID, "more bytes than any memory");
+  refused(quadriga_data_register(engine_, end, 2, 1, 2, 'd', &none), -4, words);
+  refused(quadriga_data_temporary(engine_, std::int64_t{1} << 40, 1 << 24, 'd', &none), -3, words);
+  refused(quadriga_data_temporary(engine_, 4 * many, 4 * many, 'b', &none), -2, words);
+  refused(quadriga_data_temporary(engine_, 1, -1, 'd', &none), -3, "-1 columns");
   EXPECT_EQ(none, nullptr);
   quadriga_access* access = nullptr;
-  refused(quadriga_on_host(a, QUADRIGA_COMMUTE, -1, &access), QUADRIGA_INVALID, "");
+  refused(quadriga_on_host(a, QUADRIGA_COMMUTE, -1, &access), -2, "the host reads");
+  refused(quadriga_on_host(a, QUADRIGA_REDUCE, -1, &access), -2, "the host reads");
   quadriga_task task{};
   refused(quadriga_task_wait(engine_, &task, -1), -2, "the task is NULL");
   EXPECT_EQ(quadriga_data_remove(a), 0);
