@@ -9,7 +9,6 @@ import importlib
 import logging
 import os
 import sys
-from pathlib import Path
 
 from . import _core
 from .errors import Unavailable
@@ -53,10 +52,12 @@ def load() -> dict[str, str]:
 @functools.cache
 def tell_of_nccl() -> None:
     """Tell where pip's packages keep NCCL, which messages open when they need it."""
-    places = (
-        Path(folder, "nvidia", "nccl", "lib", "libnccl.so.2") for folder in sys.path if folder
-    )
-    _core.nccl_places([str(place) for place in places if place.exists()])
+    places = [
+        os.path.join(folder, "nvidia", "nccl", "lib", "libnccl.so.2")
+        for folder in sys.path
+        if isinstance(folder, str) and folder
+    ]
+    _core.nccl_places([place for place in places if os.path.exists(place)])
 
 
 def use() -> None:

@@ -125,7 +125,7 @@ constexpr std::array keys{
         count_text},
     Key{"cuda_pool", SettingType::flag, "false", "true, on, yes, 1, false, off, no or 0",
         "GPU memory comes from CUDA's default pools, which other libraries may share", flag_text},
-    Key{"nccl", SettingType::text, "auto", "auto, off, or a path",
+    Key{"nccl", SettingType::text, "off", "auto, off, or a path",
         "NVIDIA's library for collectives of arrays on GPUs: the file; auto: where it is found",
         some_text},
     Key{"log_level", SettingType::text, "warning",

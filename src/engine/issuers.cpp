@@ -90,9 +90,9 @@ void Issuers::hand_over(Issuer& issuer) {
 
 void Issuers::loop(Issuer& issuer) {
   std::vector<Instruction> batch;
-  std::vector<Held> held;  // Each has some.
+  Held held;
   try {
-    while (next_batch(issuer, held.empty(), batch)) {
+    while (next_batch(issuer, held.streams.empty(), batch)) {
       for (Instruction& instruction : batch) {
         if (stopping_.load()) return;
         carry_out_or_hold(instruction, held);
@@ -107,7 +107,7 @@ void Issuers::loop(Issuer& issuer) {
 }
 
 /// False if the issuer stops. Without sleep the batch may be empty.
-bool Issuers::next_batch(Issuer& issuer, bool sleeps, std::vector<Instruction>& batch) {
+bool Issuers::next_batch(Issuer& issuer, bool sleeps, std::vector<Instruction>& batch) const {
   std::unique_lock lock(issuer.mutex);
   while (sleeps && issuer.queue.empty() && !issuer.stopping) {
     issuer.asleep = true;
@@ -115,44 +115,60 @@ bool Issuers::next_batch(Issuer& issuer, bool sleeps, std::vector<Instruction>& 
   }
   issuer.asleep = false;
   batch.swap(issuer.queue);
-  return !issuer.stopping;
+  return !issuer.stopping && !stopping_.load();
 }
 
-/// Whether what a wait is for isn't queued.
-bool Issuers::is_early(const Instruction& instruction) const {
+/// Once all stop, every wait may go: whoever carries out looks for that afterwards.
+bool Issuers::may_go(const Instruction& instruction, const Held& held) const {
+  if (instruction.number > held.meeting) return false;
   const auto* const awaited = std::get_if<Event>(&instruction.operation);
-  return awaited && queued_[awaited->stream].load(std::memory_order_acquire) < awaited->ticket;
+  return !awaited || queued_[awaited->stream].load(std::memory_order_acquire) >= awaited->ticket;
 }
 
 /// Held ones come first, as they are older: each time there is time for an operation.
-void Issuers::carry_out_or_hold(Instruction& instruction, std::vector<Held>& held) {
-  if (!held.empty() && instruction.ticket != 0) carry_out_held(held);
-  const auto same = std::ranges::find(held, instruction.stream, &Held::stream);
-  if (same != held.end()) {
-    same->instructions.push_back(std::move(instruction));
-  } else if (is_early(instruction)) {
-    held.emplace_back().stream = instruction.stream;
-    held.back().instructions.push_back(std::move(instruction));
-  } else {
+void Issuers::carry_out_or_hold(Instruction& instruction, Held& held) {
+  if (!held.streams.empty() && instruction.ticket != 0) carry_out_held(held);
+  const bool is_free = std::ranges::find(held.streams, instruction.stream, &HeldStream::stream) ==
+                           held.streams.end() &&
+                       may_go(instruction, held);
+  if (!is_free)
+    hold(instruction, held);
+  else if (!stopping_.load())
     carry_out(instruction);
+}
+
+void Issuers::hold(Instruction& instruction, Held& held) {
+  auto same = std::ranges::find(held.streams, instruction.stream, &HeldStream::stream);
+  if (same == held.streams.end()) {
+    held.streams.emplace_back().stream = instruction.stream;
+    same = std::prev(held.streams.end());
   }
+  const Launch* const launch = std::get_if<Launch>(&instruction.operation);
+  if (launch && launch->meets) held.meeting = std::min(held.meeting, instruction.number);
+  same->instructions.push_back(std::move(instruction));
 }
 
 /// All that needn't be held any longer.
-void Issuers::carry_out_held(std::vector<Held>& held) {
-  for (Held& each : held)
-    while (!each.instructions.empty() && !is_early(each.instructions.front())) {
-      if (stopping_.load()) return;
-      carry_out(each.instructions.front());
-      each.instructions.pop_front();
-    }
-  std::erase_if(held, [](const Held& each) { return each.instructions.empty(); });
+void Issuers::carry_out_held(Held& held) {
+  bool looks_again = true;
+  while (std::exchange(looks_again, false)) {
+    for (HeldStream& each : held.streams)
+      while (!each.instructions.empty() && may_go(each.instructions.front(), held)) {
+        if (stopping_.load()) return;
+        carry_out(each.instructions.front());
+        looks_again |= each.instructions.front().number == held.meeting;
+        each.instructions.pop_front();
+      }
+    std::erase_if(held.streams, [](const HeldStream& each) { return each.instructions.empty(); });
+    if (looks_again) held.meeting = first_meeting(held.streams);
+  }
 }
 
 /// The driver or another issuer comes to it without us.
-void Issuers::await_first(const std::vector<Held>& held) {
-  const auto number = [](const Held& each) { return each.instructions.front().number; };
-  const Instruction& first = std::ranges::min_element(held, {}, number)->instructions.front();
+void Issuers::await_first(const Held& held) {
+  const auto number = [](const HeldStream& each) { return each.instructions.front().number; };
+  const Instruction& first =
+      std::ranges::min_element(held.streams, {}, number)->instructions.front();
   const Event event = std::get<Event>(first.operation);
   const std::atomic<std::uint64_t>& queued = queued_[event.stream];
   std::uint64_t reached = queued.load(std::memory_order_acquire);
@@ -160,6 +176,16 @@ void Issuers::await_first(const std::vector<Held>& held) {
     queued.wait(reached, std::memory_order_acquire);
     reached = queued.load(std::memory_order_acquire);
   }
+}
+
+std::uint64_t Issuers::first_meeting(std::span<const HeldStream> streams) noexcept {
+  std::uint64_t first = Held::none;
+  for (const HeldStream& each : streams)
+    for (const Instruction& instruction : each.instructions) {
+      const Launch* const launch = std::get_if<Launch>(&instruction.operation);
+      if (launch && launch->meets) first = std::min(first, instruction.number);
+    }
+  return first;
 }
 
 void Issuers::carry_out(const Instruction& instruction) {

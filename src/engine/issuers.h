@@ -10,10 +10,11 @@
 //      whose issuer has more to do than the driver.
 //   2. A wait is queued only once the operation waited for is: `queued_` gives the progress of each
 //      stream. Until then the wait and what follows it in its stream are set aside, in `Held`,
-//      and other streams go on. An issuer waits only when all that it has is held, and then for
-//      the held one with the smallest number. What that one waits for has a smaller number still,
-//      so the issuer with the smallest number of all never waits for long: the driver, which may
-//      keep an operation back, waits for no issuer.
+//      and other streams go on; but nothing passes a launch that waits on the device for its gang,
+//      which it could stand behind there. An issuer waits only when all that it has is held, and
+//      then for the held one with the smallest number. What that one waits for has a smaller
+//      number still, so the issuer with the smallest number of all never waits for long: the
+//      driver, which may keep an operation back, waits for no issuer.
 //   3. Issuer::mutex guards its queue and `stopping`; `asleep` is written under it. `kept` is the
 //      driver's. broken_mutex_ guards `broken_`.
 //   4. take() and next() belong to one thread, the driver's. If the backend needs no threads, as
@@ -62,16 +63,23 @@ class Issuers {
     std::thread thread;
   };
   /// What a stream may not queue yet: a wait, and what follows it.
-  struct Held {
+  struct HeldStream {
     StreamId stream = 0;
     std::deque<Instruction> instructions;
   };
+  struct Held {
+    std::vector<HeldStream> streams;  ///< Each has some.
+    std::uint64_t meeting = none;     ///< The first launch held that waits for its gang.
+    static constexpr std::uint64_t none = UINT64_MAX;
+  };
   void loop(Issuer& issuer);
-  static bool next_batch(Issuer& issuer, bool sleeps, std::vector<Instruction>& batch);
-  void carry_out_or_hold(Instruction& instruction, std::vector<Held>& held);
-  void carry_out_held(std::vector<Held>& held);
-  void await_first(const std::vector<Held>& held);
-  bool is_early(const Instruction& instruction) const;
+  bool next_batch(Issuer& issuer, bool sleeps, std::vector<Instruction>& batch) const;
+  void carry_out_or_hold(Instruction& instruction, Held& held);
+  static void hold(Instruction& instruction, Held& held);
+  void carry_out_held(Held& held);
+  void await_first(const Held& held);
+  static std::uint64_t first_meeting(std::span<const HeldStream> streams) noexcept;
+  bool may_go(const Instruction& instruction, const Held& held) const;
   void deal_out(std::span<Instruction> instructions);
   static void hand_over(Issuer& issuer);
   void carry_out(const Instruction& instruction);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <span>
@@ -116,12 +117,22 @@ void gather_told(const Collective& collective, std::size_t bytes, const MessageB
   copy_on_host(bytes_place(all.data(), into.bytes()), into);
 }
 
+// Ours reads and writes elements wherever they lie; NCCL's kernels need them aligned.
+bool is_aligned(const MessageBuffer& place) {
+  const auto address = reinterpret_cast<std::uintptr_t>(place.flat());
+  return address % size_of(place.layout.elements().type()) == 0;
+}
+
 // What NCCL may reduce.
 NcclUse::Wish wish_of(TreeCollective kind, int root, const MessageBuffer& from,
-                      ReduceOperation operation, const Home& home) {
-  return {
-      kind, root, from.layout.elements().type(), operation, static_cast<std::int64_t>(from.bytes()),
-      home};
+                      const MessageBuffer& into, ReduceOperation operation, const Home& home) {
+  const bool is_possible = is_aligned(from) && (into.bytes() == 0 || is_aligned(into));
+  return {kind,
+          root,
+          from.layout.elements().type(),
+          operation,
+          static_cast<std::int64_t>(from.bytes()),
+          is_possible ? home : Home{}};
 }
 
 MessageBuffer whole_of(const PackedPlace& place) {
@@ -198,7 +209,8 @@ void CommunicatorCore::reduce(const MessageBuffer& from, const MessageBuffer& in
   const Home home = home_of(from, wanted);
   terms.offer = offer_of(home);
   const FewBytes few(terms, from, wanted, options, from.bytes());
-  NcclUse nccl(*this, terms, options, wish_of(TreeCollective::reduce, root, from, operation, home));
+  NcclUse nccl(*this, terms, options,
+               wish_of(TreeCollective::reduce, root, from, wanted, operation, home));
   collective.run(terms, [&] {
     if (collective.has_told()) {
       if (is_root) combine_told(collective, into, operation);
@@ -235,7 +247,7 @@ void CommunicatorCore::all_reduce(const MessageBuffer& from, const MessageBuffer
   terms.offer = offer_of(home);
   const FewBytes few(terms, from, into, options, from.bytes());
   NcclUse nccl(*this, terms, options,
-               wish_of(TreeCollective::all_reduce, 0, from, operation, home));
+               wish_of(TreeCollective::all_reduce, 0, from, into, operation, home));
   collective.run(terms, [&] {
     if (collective.has_told()) {
       combine_told(collective, into, operation);
@@ -297,7 +309,7 @@ void CommunicatorCore::reduce_scatter(const MessageBuffer& from, const MessageBu
   const bool are_alike = std::ranges::all_of(counts, [&](auto each) { return each == counts[0]; });
   NcclUse nccl(
       *this, terms, options,
-      wish_of(TreeCollective::reduce_scatter, 0, from, operation, are_alike ? home : Home{}));
+      wish_of(TreeCollective::reduce_scatter, 0, from, into, operation, are_alike ? home : Home{}));
   collective.run(terms, [&] {
     const bool by_nccl = nccl.is_chosen(collective);
     const PackedPlace own(collective, from, true, &into, home);

@@ -118,10 +118,10 @@ struct PlannedTask {
   Kernel run;                 ///< What the backend calls.
 };
 
-/// Tasks by their position.
 /// Whether it may run elsewhere than on the device where it was placed.
 inline bool may_move(const Task& task) noexcept { return task.device == no_device && !task.side(); }
 
+/// Tasks by their position.
 using PlanSet = SortedBlocks<Position, PlannedTask*>;
 
 }  // namespace quadriga

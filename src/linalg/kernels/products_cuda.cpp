@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "linalg/kernels/handles_cuda.h"
 #include "linalg/kernels/library_cuda.h"
 
 namespace quadriga::kernels::cuda {
@@ -54,17 +55,22 @@ std::uint32_t alignment_of(const void* address) noexcept {
 
 bool PlannedProducts::multiply(const ProductShape& shape, const void* alpha, const void* a,
                                const void* b, const void* beta, void* c) {
-  // Programs have few shapes; one that has thousands plans them anew.
+  // Programs have few shapes; of one that has thousands some are planned anew.
   constexpr std::size_t most = 512;
   auto found = plans_.find(shape);
   if (found == plans_.end()) {
-    if (plans_.size() == most) plans_.clear();
+    if (plans_.size() == most) plans_.erase(plans_.begin());
     found = plans_.emplace(shape, plan(shape)).first;
   }
   const Plan& plan = found->second;
-  return plan.is_known && queue(handle_, plan.desc.get(), alpha, a, plan.a.get(), b, plan.b.get(),
-                                beta, c, plan.c.get(), c, plan.c.get(), &plan.algorithm, workspace_,
-                                bytes_, stream_) == CUBLAS_STATUS_SUCCESS;
+  if (!plan.is_known) return false;
+  const cublasStatus_t status =
+      queue(handle_, plan.desc.get(), alpha, a, plan.a.get(), b, plan.b.get(), beta, c,
+            plan.c.get(), c, plan.c.get(), &plan.algorithm, workspace_, bytes_, stream_);
+  // What is refused was not begun; after other failures C may be half computed.
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
+  check(status, "gemm");
+  return true;
 }
 
 /// Not known if any call fails: the product is then computed without a plan.

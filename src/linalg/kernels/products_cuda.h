@@ -36,8 +36,8 @@ class PlannedProducts {
   PlannedProducts(cublasLtHandle_t handle, cudaStream_t stream, void* workspace, std::size_t bytes)
       : handle_(handle), stream_(stream), workspace_(workspace), bytes_(bytes) {}
 
-  /// Queues C = alpha op(A) op(B) + beta C. False if cuBLAS knows no kernel for that here, or fails
-  /// to queue it: then nothing was queued.
+  /// Queues C = alpha op(A) op(B) + beta C. False if cuBLAS knows no kernel for that here, or
+  /// refuses it: then nothing was queued. Errors: as check() of a call that failed otherwise.
   bool multiply(const ProductShape& shape, const void* alpha, const void* a, const void* b,
                 const void* beta, void* c);
 

@@ -82,7 +82,8 @@ NcclUse::NcclUse(CommunicatorCore& communicator, CollectiveTerms& terms, const T
   const auto found = std::find_if(groups->members_.rbegin(), groups->members_.rend(),
                                   [&](const auto& each) { return each.home == wish_.home; });
   if (found == groups->members_.rend() && known == NcclGroups::most_groups) return;
-  const NcclLibrary& library = NcclLibrary::of_settings();
+  if (!groups->library_) groups->library_ = &NcclLibrary::of_settings();
+  const NcclLibrary& library = *groups->library_;
   groups->note([&](NcclReport& report) {
     const bool is_there = library.absence().empty();
     if (!is_there || known == 0) report.absence = library.absence();

@@ -61,7 +61,8 @@ class NcclGroups {
   void note(const std::function<void(NcclReport& report)>& change);
 
   std::mutex mutex_;
-  std::vector<Member> members_;  ///< Made in the same order on all ranks.
+  const NcclLibrary* library_ = nullptr;  ///< Asked for once.
+  std::vector<Member> members_;           ///< Made in the same order on all ranks.
   mutable std::mutex report_mutex_;
   NcclReport report_;
 };

@@ -3,6 +3,7 @@
 #include "message/nccl/library.h"
 
 #include <fmt/format.h>
+#include <quadriga/error.h>
 
 #include <climits>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "base/log.h"
 
 namespace quadriga::message {
 namespace {
@@ -99,9 +101,15 @@ void NcclLibrary::find(Function*& function, const char* name) {
   if (function == nullptr && absence_.empty()) absence_ = fmt::format("{} has no {}", name_, name);
 }
 
+// Settings that can't be read are another's to report: a rank that throws here would do it alone.
 const NcclLibrary& NcclLibrary::of_settings() {
   static auto* const opened = new std::map<std::string, std::unique_ptr<NcclLibrary>>;
-  const std::string setting = quadriga::Config::global().text("nccl");
+  std::string setting = "off";
+  try {
+    setting = quadriga::Config::global().text("nccl");
+  } catch (const quadriga::Error& error) {
+    log(LogLevel::warning, fmt::format("collectives go without NCCL: {}", error.what()));
+  }
   const std::lock_guard lock(places_mutex());
   std::unique_ptr<NcclLibrary>& found = (*opened)[setting];
   if (!found) found = std::make_unique<NcclLibrary>(setting, places());

@@ -44,6 +44,26 @@ TEST(Issuers, StreamsKeepTheirOrderAndWaitForWhatIsQueued) {
   for (std::uint64_t seed = 0; seed < 5; ++seed) EXPECT_EQ(run_random_issuers(seed), "");
 }
 
+// Two streams of device 1 wait for device 0, of which nothing is queued.
+TEST(Issuers, NothingIsWaitedForThatFailedToQueue) {
+  NotingBackend backend(2);
+  backend.before = [](StreamId stream) {
+    if (stream == 0) fail(Errc::unavailable, "no room");
+  };
+  Issuers issuers(backend, {0, 1, 1}, true);
+  for (int i = 0; i < 3; ++i) backend.create_stream(0, StreamKind::compute);
+  Instructions instructions;
+  const Event a = launch(instructions, 0);
+  for (const StreamId stream : {1U, 2U}) {
+    instructions.wait(stream, a);
+    launch(instructions, stream);
+  }
+  issuers.take(instructions);
+  EXPECT_THROW(take_ends(issuers, 3), Error);
+  EXPECT_TRUE(backend.launched().empty());
+  EXPECT_EQ(backend.early(), 0);
+}
+
 // What it holds goes with it.
 TEST(Issuers, StopsWhileItWaitsForAnother) {
   NotingBackend backend(2);

@@ -66,9 +66,10 @@ class NotingBackend final : public PolledBackend {
   int early_ = 0;
 };
 
-inline Event launch(Instructions& instructions, StreamId stream) {
+inline Event launch(Instructions& instructions, StreamId stream, bool meets = false) {
   Launch made;
   made.kernel = &nothing;
+  made.meets = meets;
   return instructions.launch(stream, made);
 }
 
@@ -79,7 +80,7 @@ inline void take_ends(Issuers& issuers, std::size_t count) {
 }
 
 /// Nine streams of three devices, and waits for what was written lately. Empty if each stream kept
-/// its order and waited for nothing that wasn't queued.
+/// its order, waited for nothing that wasn't queued, and nothing passed a gang's launch.
 inline std::string run_random_issuers(std::uint64_t seed) {
   constexpr StreamId streams = 9;
   constexpr std::size_t operations = 3000;
@@ -98,9 +99,11 @@ inline std::string run_random_issuers(std::uint64_t seed) {
   Issuers issuers(backend, devices, true);
   Instructions instructions;
   std::map<StreamId, std::vector<Event>> expected;
+  std::map<std::pair<StreamId, std::uint64_t>, const Instruction> all;
   const auto take = [&] {
     for (const Instruction& each : instructions.pending()) {
       const Event* const awaited = std::get_if<Event>(&each.operation);
+      all.emplace(std::pair{each.stream, each.ticket}, each);
       expected[each.stream].push_back(awaited ? *awaited : Event{each.stream, each.ticket});
     }
     issuers.take(instructions);
@@ -112,7 +115,7 @@ inline std::string run_random_issuers(std::uint64_t seed) {
       const auto stream = static_cast<StreamId>(random.below(streams));
       if (!made.empty() && random.below(2) == 0)
         instructions.wait(stream, made.rbegin()[random.below(std::min(made.size(), lately))]);
-      made.push_back(launch(instructions, stream));
+      made.push_back(launch(instructions, stream, random.below(8) == 0));
       if (random.below(3) == 0) take();
       std::array<Completion, 16> some;
       if (random.below(50) == 0) ended += issuers.next(some, 0);
@@ -124,6 +127,14 @@ inline std::string run_random_issuers(std::uint64_t seed) {
   }
   if (backend.early() > 0) return "a stream waited for what wasn't queued";
   if (backend.calls() != expected) return "a stream lost its order";
+  std::map<DeviceId, std::uint64_t> greatest;
+  for (const Event& event : backend.launched()) {
+    const Instruction& each = all.at({event.stream, event.ticket});
+    std::uint64_t& before = greatest[devices[event.stream]];
+    if (std::get<Launch>(each.operation).meets && each.number < before)
+      return "an operation passed a launch that waits for its gang";
+    before = std::max(before, each.number);
+  }
   return {};
 }
 
