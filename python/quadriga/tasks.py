@@ -158,8 +158,9 @@ class Tasks:
             raise
         except Error as error:  # of a body, of the runtime itself, or of a message
             self.reap()
-            is_of_body = isinstance(error, TaskFailed)
-            raised: BaseException | None = self.original(error) if is_of_body else error
+            raised: BaseException | None = (
+                self.original(error) if isinstance(error, TaskFailed) else error
+            )
             if getattr(raised, "asked", False) or str(error) in self.told:
                 raised = self.failures.take_next()
             if raised is not None:
