@@ -202,6 +202,8 @@ class Tasks:
                 return circles.share(place, awaited[0])
             if place.array is None:
                 return False
+            begin: int
+            size: int
             begin, size, _ = awaited
             first, length = registered.memory_of(place.array)
             return first < begin + size and begin < first + length

@@ -118,4 +118,4 @@ class Explained:
 
     def nccl(self) -> NcclReport:
         """What of this communicator's collectives NCCL carried out, or why none."""
-        return NcclReport._make(self.core.nccl())
+        return NcclReport._make(cast("tuple[Any, ...]", self.core.nccl()))
