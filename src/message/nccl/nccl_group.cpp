@@ -71,10 +71,12 @@ bool NcclGroup::is_joined() {
 }
 
 void NcclGroup::start(const NcclCall& call, const void* from, void* into) {
-  const auto [type, operation, item_bytes] = call.numbers;
+  const int type = call.numbers.type;
+  const int operation = call.numbers.operation;
   const bool is_of_parts =
       call.kind == TreeCollective::all_gather || call.kind == TreeCollective::reduce_scatter;
-  const auto count = static_cast<std::size_t>(call.bytes / item_bytes / (is_of_parts ? ranks_ : 1));
+  const auto count =
+      static_cast<std::size_t>(call.bytes / call.numbers.item_bytes / (is_of_parts ? ranks_ : 1));
   const auto result = [&] {
     switch (call.kind) {
       case TreeCollective::broadcast:
