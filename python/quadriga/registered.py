@@ -8,23 +8,23 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from . import _core
 from .foreign import DeviceArray
 
-if TYPE_CHECKING:
-    from .record import Record
-
 
 class Tasks(Protocol):
-    """Waits for the tasks that touch some memory, which is current afterwards."""
+    """Waits for the tasks that touch some memory, which is current afterwards.
+
+    `pending` has their records by number.
+    """
 
     core: _core.Engine
     is_driven_by_waits: bool
-    pending: dict[int, Record]
+    pending: dict[int, Any]
 
     def settle(
         self,
@@ -36,7 +36,7 @@ class Tasks(Protocol):
 
     def wait(self, seconds: float) -> None: ...
 
-    def ended(self, record: Record) -> bool: ...
+    def ended(self, record: Any) -> bool: ...
 
     def settle_for_task(self, address: int, size: int) -> tuple[int, str] | None: ...
 
