@@ -18,7 +18,7 @@ from __future__ import annotations
 import collections
 import threading
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from .. import _core, circles, registered
 from ..errors import InvalidType
 from .chunk import Chunk, Through
 from .rows import Rows
-
-if TYPE_CHECKING:
-    from .front import Stage
 
 
 class Pending:
@@ -38,11 +35,11 @@ class Pending:
     ----------
     core : Engine
         The run's.
-    stages : sequence of Stage
+    stages : sequence of Stage, of front.py
         Kernels change fields as they say; functions on the host may write to all.
     """
 
-    def __init__(self, core: _core.Engine, stages: Sequence[Stage]) -> None:
+    def __init__(self, core: _core.Engine, stages: Sequence[Any]) -> None:
         uses = [use for stage in stages for use in stage.uses]
         self._core = core
         self._changed = {use.name for use in uses if use.access != "read"}
