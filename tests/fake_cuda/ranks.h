@@ -21,6 +21,7 @@
 #include "message/device_moves.h"
 #include "message/join.h"
 #include "message/ports.h"
+#include "unit/message/processes.h"
 
 extern char** environ;
 
@@ -91,13 +92,7 @@ inline std::vector<int> run_ranks(const std::string& suite, const std::string& t
     EXPECT_EQ(posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, words, variables.data()), 0);
     children.push_back(child);
   }
-  std::vector<int> states;
-  for (const pid_t child : children) {
-    int state = 0;
-    waitpid(child, &state, 0);
-    states.push_back(state);
-  }
-  return states;
+  return states_of(children);
 }
 inline const std::vector<int> passed{0, 0};
 

@@ -27,8 +27,6 @@ class HandOverTest : public ::testing::Test, public TileForecast, public MemoryL
                 {.spill_bytes = room * tile_bytes, .spill_file = {}}) {}
 
   std::uint64_t next_use(TileId, SpaceId) const override { return no_next_use; }
-  double positions_per_second(SpaceId) const override { return 0; }
-  bool is_final(TileId) const override { return false; }
   void copy_ended(StreamId, Reason, TileId, SpaceId, SpaceId, std::size_t,
                   const Completion&) override {}
   void evicted(TileId, SpaceId) override {}

@@ -16,6 +16,17 @@
 
 namespace quadriga::message::testing {
 
+/// What waitpid() says of processes that end; waits for all.
+inline std::vector<int> states_of(const std::vector<pid_t>& processes) {
+  std::vector<int> states;
+  for (const pid_t process : processes) {
+    int state = 0;
+    waitpid(process, &state, 0);
+    states.push_back(state);
+  }
+  return states;
+}
+
 /// A place to meet that no other test uses.
 inline std::string file_address() {
   static int count = 0;
@@ -46,13 +57,7 @@ inline std::vector<int> as_processes(int size, const std::function<void(int rank
       _exit(1);
     }
   }
-  std::vector<int> states;
-  for (const pid_t child : children) {
-    int state = 0;
-    waitpid(child, &state, 0);
-    states.push_back(state);
-  }
-  return states;
+  return states_of(children);
 }
 
 }  // namespace quadriga::message::testing
