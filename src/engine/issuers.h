@@ -77,7 +77,7 @@ class Issuers {
   void loop(Issuer& issuer);
   bool next_batch(Issuer& issuer, bool sleeps, std::vector<Instruction>& batch) const;
   void carry_out_or_hold(Instruction& instruction, Held& held);
-  static void hold(Instruction& instruction, Held& held);
+  static void hold(Instruction& instruction, Held& held, HeldStream* stream);
   void carry_out_held(Held& held);
   void await_first(const Held& held);
   static std::uint64_t first_meeting(std::span<const HeldStream> streams) noexcept;
