@@ -14,6 +14,8 @@ namespace quadriga::bench {
 class HostMatrix {
  public:
   HostMatrix(std::int64_t order, bool pinned);
+  /// One of at most the same order in another's memory.
+  HostMatrix(const HostMatrix& lender, std::int64_t order);
   ~HostMatrix();
   HostMatrix(const HostMatrix&) = delete;
   HostMatrix& operator=(const HostMatrix&) = delete;
@@ -22,7 +24,8 @@ class HostMatrix {
 
  private:
   std::int64_t order_;
-  bool pinned_;
+  bool pinned_ = false;
+  bool lent_ = false;
   double* data_ = nullptr;
 };
 

@@ -282,6 +282,11 @@ constexpr std::array commands{
                 return Machine::parse(fmt::format("cuda:{},memory=8GiB", gpus));
               });
             }},
+    Command{"orders",
+            [](const Settings& settings) {
+              drawn_orders(settings,
+                           [](int gpus) { return Machine::parse(fmt::format("cuda:{}", gpus)); });
+            }},
     Command{"pack", pack_rates},
     Command{"queue", [](const Settings& settings) {
               queue_rates(settings,

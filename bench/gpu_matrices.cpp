@@ -2,6 +2,7 @@
 // bench/gpu_matrices.cpp: pinned matrices, and how wrong a result is.
 #include <cblas.h>
 #include <cuda_runtime_api.h>
+#include <quadriga/error.h>
 
 #include <algorithm>
 #include <cmath>
@@ -99,7 +100,13 @@ HostMatrix::HostMatrix(std::int64_t order, bool pinned) : order_(order), pinned_
   data_ = static_cast<double*>(memory);
 }
 
+HostMatrix::HostMatrix(const HostMatrix& lender, std::int64_t order)
+    : order_(order), lent_(true), data_(lender.data_) {
+  require(order <= lender.order_, "a matrix is larger than the memory that it is lent");
+}
+
 HostMatrix::~HostMatrix() {
+  if (lent_) return;
   if (pinned_)
     cudaFreeHost(data_);
   else

@@ -19,6 +19,9 @@ void small_problems(const Machine& machine, const Settings& settings);
 void resident_problems(const Machine& machine, const Settings& settings);
 /// Operations queued a second on 1, 2, ... --gpus GPUs, beside as many threads that only queue.
 void queue_rates(const Settings& settings, Machine (*machine_of)(int gpus));
+/// Products and factorizations of --count orders drawn from --least to --most by --seed on 1, 2, 4
+/// ... --gpus GPUs, beside the line between the powers of two around each, and beside fewer GPUs.
+void drawn_orders(const Settings& settings, Machine (*machine_of)(int gpus));
 /// A pipeline of chunks with a kernel of a stated time, beside its bound and streams by hand.
 void stream_rates(const Machine& machine, const Settings& settings);
 /// A stream of chunks over --gpus GPUs, by hand in several ways (bench/manual) and as a pipeline.

@@ -32,6 +32,7 @@ struct StageStats {
 struct PipelineStats {
   std::vector<StageStats> stages;
   std::uint64_t chunks = 0;    ///< Chunks that have arrived as results.
+  std::uint64_t ended = 0;     ///< Chunks of the source that have ended, with what became of them.
   std::uint64_t failed = 0;    ///< Chunks skipped after a failure.
   std::uint64_t dropped = 0;   ///< Chunks dropped by a filter.
   std::uint64_t missed = 0;    ///< Chunks dropped at the source, for which there was no room.

@@ -9,6 +9,7 @@ lead to aren't looked into, nor are modules, types, stack frames and objects of 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import types
 import weakref
@@ -17,13 +18,17 @@ from typing import Any
 
 import numpy as np
 
-_MOST = 10_000  # objects that are looked at; what lies beyond isn't
+MOST = 1_000_000  # objects that are looked at, which takes about a second
 _HAVE_GC = 1 << 14  # Py_TPFLAGS_HAVE_GC: of types whose objects lead to others
 _CLOSED = (
     type, types.ModuleType, types.CodeType, types.FrameType, types.TracebackType,
     types.BuiltinFunctionType, weakref.ref, str, bytes, int, float, complex, type(None),
 )  # fmt: skip
 _INTERFACES = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
+
+
+class TooMany(Exception):
+    """An object leads to more others than are looked at."""
 
 
 def leads_to(value: Any, is_operand: Callable[[Any], bool], own: Iterable[Any]) -> bool:
@@ -36,13 +41,18 @@ def leads_to(value: Any, is_operand: Callable[[Any], bool], own: Iterable[Any]) 
         Whether an array is of an operand's memory.
     own : iterable of object
         The body's function and its parameters.
+
+    Raises
+    ------
+    TooMany
     """
     if not _leads_to(value, is_operand, {}):
         return False
     known: dict[int, Any] = {}
     for each in own:
-        for _ in _reached([each, *_globals_of(each)], known):
-            pass
+        with contextlib.suppress(TooMany):  # then less counts as the program's own
+            for _ in _reached([each, *_globals_of(each)], known):
+                pass
     return _leads_to(value, is_operand, {k: v for k, v in known.items() if not _is_array(v)})
 
 
@@ -59,7 +69,7 @@ def _leads_to(value: Any, is_operand: Callable[[Any], bool], met: dict[int, Any]
 
 def _reached(begin: list[Any], met: dict[int, Any]) -> Iterator[Any]:
     """What some objects lead to, but for what was met before; nearest first."""
-    level, most = begin, len(met) + _MOST
+    level, most = begin, len(met) + MOST
     closed: dict[type, bool] = {}  # whether objects of a type lead nowhere
     while level:
         found: list[Any] = []
@@ -70,7 +80,7 @@ def _reached(begin: list[Any], met: dict[int, Any]) -> Iterator[Any]:
             if closed[kind] or id(each) in met:
                 continue
             if len(met) >= most:
-                return
+                raise TooMany
             met[id(each)] = each
             yield each
             found += _held_by(each)

@@ -22,7 +22,7 @@ import numpy as np
 from .device_arrays import bytes_of
 from .errors import InvalidArgument, InvalidType
 from .foreign import DeviceArray, seen
-from .hidden import leads_to
+from .hidden import MOST, TooMany, leads_to
 from .layout import Layout
 from .parameters import FrozenDict, FrozenList
 
@@ -67,10 +67,16 @@ def owned(
         gc.collect()  # a circle of objects may only look as if it kept something
     if _is_kept(memories):
         what = "memory, which ends with the task"
-    elif any(leads_to(each, walk.is_operand, own) for each in walk.hidden):
-        what = "array, which later tasks may write"
     else:
-        return found
+        try:
+            if not any(leads_to(each, walk.is_operand, own) for each in walk.hidden):
+                return found
+        except TooMany:
+            raise InvalidType(
+                f"its result, of type {type(found).__name__}, leads to more than {MOST:,} objects, "
+                "and one of them may be an operand's array: return arrays, numbers or containers"
+            ) from None
+        what = "array, which later tasks may write"
     raise InvalidType(
         f"its result, of type {type(found).__name__}, refers to an operand's {what}: return a copy "
         "of what it needs"

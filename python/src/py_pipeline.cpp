@@ -351,6 +351,7 @@ Told stats_of(PyFlow& self) {
   Told told;
   told["stages"] = stages;
   told["chunks"] = stats.chunks;
+  told["ended"] = stats.ended;
   told["failed"] = stats.failed;
   told["dropped"] = stats.dropped;
   told["missed"] = stats.missed;

@@ -30,10 +30,24 @@ double rate_of(const Times::value_type& entry) {
   return entry.first * entry.first * entry.first / entry.second;
 }
 
-// The rate order^3/seconds, linear between two orders of the table and constant beyond its ends.
+// How the rate order^3/seconds grows at the low end of a table: its exponent between the two least
+// orders, at most that of a time that doesn't depend on the order.
+double growth_of(const Times& times) {
+  if (times.size() < 2) return 0;
+  const auto& first = *times.begin();
+  const auto& second = *std::next(times.begin());
+  const double growth =
+      std::log(rate_of(second) / rate_of(first)) / std::log(second.first / first.first);
+  return std::clamp(growth, 0.0, 3.0);
+}
+
+// The rate order^3/seconds: linear between two orders of the table, constant above them, and below
+// them falling as it does between the two least: what launches and long chains of short steps
+// take doesn't shrink with the volume.
 double rate_at(const Times& times, double order) {
   const auto above = times.lower_bound(order);
-  if (above == times.begin()) return rate_of(*above);
+  if (above == times.begin())
+    return rate_of(*above) * std::pow(order / above->first, growth_of(times));
   const auto below = std::prev(above);
   if (above == times.end()) return rate_of(*below);
   const double part = (order - below->first) / (above->first - below->first);

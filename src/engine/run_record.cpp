@@ -34,7 +34,7 @@ void RunRecord::copied(const EndedCopy& copy, const Completion& completion) {
 }
 
 void RunRecord::ran(const PlannedTask& planned, const Completion& completion) {
-  if (planned.spared) {
+  if (planned.state() == TaskState::skipped) {
     const Nanoseconds now = clock_.now();
     return recorder_.kernel(lane_of_device_[planned.device], *planned.task, now, now);
   }

@@ -29,7 +29,7 @@ class RunRecord {
   }
   void marked(DeviceId device, Mark mark, TileId tile, std::uint64_t task);
   void copied(const EndedCopy& copy, const Completion& completion);
-  /// Its kernel has ended, or was spared.
+  /// Its kernel has ended, or it was skipped.
   void ran(const PlannedTask& planned, const Completion& completion);
 
   void count(Counters& counters) const;

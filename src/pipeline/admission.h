@@ -15,13 +15,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace quadriga {
 
 class Admission {
  public:
-  Admission(std::size_t most_bytes, std::size_t most_chunks)
-      : most_bytes_(most_bytes), most_chunks_(std::max<std::size_t>(1, most_chunks)) {}
+  /// `purpose`: what the bytes are for, and the option that states them.
+  Admission(std::size_t most_bytes, std::size_t most_chunks,
+            std::string purpose = "it (host_memory)")
+      : most_bytes_(most_bytes),
+        most_chunks_(std::max<std::size_t>(1, most_chunks)),
+        purpose_(std::move(purpose)) {}
 
   /// Whether a chunk may come in now.
   bool fits(std::size_t bytes) const noexcept {
@@ -32,8 +37,8 @@ class Admission {
     if (bytes > most_bytes_)
       fail(Errc::too_large, "chunk " + chunk.text() + " needs " + std::to_string(bytes) +
                                 " bytes of host memory on its way, and the pipeline has " +
-                                std::to_string(most_bytes_) +
-                                " for it (host_memory); make chunks smaller, or state more");
+                                std::to_string(most_bytes_) + " for " + purpose_ +
+                                "; make chunks smaller, or state more");
   }
   void enter(std::size_t bytes) noexcept {
     bytes_ += bytes;
@@ -63,6 +68,7 @@ class Admission {
  private:
   std::size_t most_bytes_;
   std::size_t most_chunks_;
+  std::string purpose_;
   std::size_t bytes_ = 0;
   std::size_t chunks_ = 0;
   std::size_t most_seen_ = 0;

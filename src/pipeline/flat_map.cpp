@@ -14,7 +14,8 @@ FlatMap::FlatMap(const FlowParts& parts, ChunkRouter& router, std::size_t segmen
       intake_(
           parts,
           {most_bytes, segment + 1, segment_.generation + 1,
-           parts.plan.stages()[segment_.first].name, parts.plan.stages()[segment_.first].seconds},
+           parts.plan.stages()[segment_.first].name, parts.plan.stages()[segment_.first].seconds,
+           false, "what '" + parts.plan.stages()[segment_.first].name + "' makes (its memory)"},
           parts.stats.of(segment_.first)) {}
 
 void FlatMap::add(FlowItem& item) {

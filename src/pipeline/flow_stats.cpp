@@ -46,7 +46,10 @@ StageStats stage_of(std::string name, std::string kind, const StageCounter& coun
 }  // namespace
 
 FlowStats::FlowStats(const Machine& machine, const std::vector<Stage>& stages, int threads)
-    : machine_(machine), stages_(stages), threads_(threads) {
+    : machine_(machine),
+      stages_(stages),
+      threads_(threads),
+      are_split_(std::ranges::count(stages, StageKind::flat_map, &Stage::kind) > 0) {
   for (std::size_t i = 0; i <= stages.size(); ++i) counters_.emplace_back();
   for (std::size_t i = 0; i < stages.size(); ++i)
     if (stages[i].kind == StageKind::kernel && (i == 0 || stages[i - 1].kind != StageKind::kernel))
@@ -147,6 +150,9 @@ PipelineStats FlowStats::tell(Nanoseconds now) const {
   stats.dropped = dropped_.load();
   stats.missed = missed_.load();
   stats.repeated = repeated_.load();
+  stats.ended = end_ >= 0    ? counters_.front().chunks.load()
+                : are_split_ ? released_.load()
+                             : stats.chunks + stats.failed + stats.dropped + stats.missed;
   stats.latency_median = latency_.quantile(0.5);
   stats.latency_99 = latency_.quantile(0.99);
   stats.by_device = by_device_;

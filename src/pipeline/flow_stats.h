@@ -41,6 +41,8 @@ class FlowStats {
   void dropped() { ++dropped_; }
   void missed() { ++missed_; }
   void repeated() { ++repeated_; }
+  /// Nothing is left of a chunk of the source.
+  void released() { ++released_; }
   std::vector<ChunkFailure> failures() const;
   /// The devices of the dispatch.
   void open(std::vector<DeviceId> devices);
@@ -73,6 +75,7 @@ class FlowStats {
   const Machine& machine_;
   const std::vector<Stage>& stages_;
   const int threads_;
+  const bool are_split_;  ///< Chunks, by a stage: what arrives isn't what the source gave.
 
   mutable std::mutex mutex_;
   std::deque<StageCounter> counters_;     ///< The source, then the stages.
@@ -91,6 +94,7 @@ class FlowStats {
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> missed_{0};
   std::atomic<std::uint64_t> repeated_{0};
+  std::atomic<std::uint64_t> released_{0};
   Nanoseconds begin_ = 0;
   Nanoseconds end_ = -1;
   mutable Nanoseconds told_ = 0;  ///< The latest time of tell(): the end isn't before it.

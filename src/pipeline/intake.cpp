@@ -12,7 +12,8 @@ Intake::Intake(const FlowParts& parts, const IntakePlace& place, StageCounter& c
       place_(place),
       counter_(counter),
       admission_(place.most_bytes,
-                 std::size_t{8} * static_cast<std::size_t>(parts.options.look_ahead)) {
+                 std::size_t{8} * static_cast<std::size_t>(parts.options.look_ahead),
+                 place.purpose) {
   codelet_.name = place.name;
   codelet_.host_only = true;
   codelet_.blocks = true;
@@ -32,6 +33,29 @@ void Intake::open(const Pipeline::Split& split, FlowItem& parent) {
   split_ = split;
   open(nullptr);
 }
+
+/// Counts the time of a call, also of one that throws or finds no chunk. Stated times are counted
+/// when they have passed.
+class Intake::Working {
+ public:
+  explicit Working(Intake& intake) : intake_(intake), begin_(intake.parts_.engine.now()) {}
+  ~Working() {
+    if (!gave_ && !intake_.is_slow())
+      intake_.counter_.worked_for_none(intake_.parts_.engine.now() - begin_);
+  }
+  Working(const Working&) = delete;
+  Working& operator=(const Working&) = delete;
+
+  void gave_chunk(Nanoseconds end) {
+    gave_ = true;
+    if (!intake_.is_slow()) intake_.counter_.worked(end - begin_, end - begin_);
+  }
+
+ private:
+  Intake& intake_;
+  const Nanoseconds begin_;
+  bool gave_ = false;
+};
 
 ChunkId Intake::next_id() const {
   if (!parent_) return {made_.load()};
@@ -107,6 +131,7 @@ void Intake::release(FlowItem& item) {
   FlowItem* ended = &item;
   while (ended && ended->users.fetch_sub(1) == 1) {
     FlowItem* const parent = ended->parent;
+    if (!parent) ended->home.parts_.stats.released();
     ended->home.give_back(*ended);
     ended = parent;
   }
@@ -161,7 +186,10 @@ void Intake::let_in(FlowItem& item) {
 void Intake::body(const Arguments& arguments) {
   Intake& self = *arguments.param<Intake*>();
   try {
-    if (self.parent_ && !self.source_) self.source_ = self.split_(self.parent_->chunk);
+    if (self.parent_ && !self.source_) {
+      const Working working(self);
+      self.source_ = self.split_(self.parent_->chunk);
+    }
     require(self.source_ != nullptr, "a flat_map's function returns a source");
   } catch (...) {
     self.error_ = std::current_exception();
@@ -261,11 +289,11 @@ void Intake::miss(FlowItem& item) {
 /// False at the source's end, which may be its failure.
 bool Intake::ask(FlowItem& item) {
   try {
-    const Nanoseconds begin = parts_.engine.now();
+    Working working(*this);
     const bool more = source_(item.chunk);
     const Nanoseconds end = parts_.engine.now();
     item.read = parent_ ? parent_->read : end;
-    if (more && !is_slow()) counter_.worked(end - begin, end - begin);
+    if (more) working.gave_chunk(end);
     return more;
   } catch (...) {
     error_ = std::current_exception();

@@ -33,6 +33,7 @@ struct IntakePlace {
   std::string name = {};           ///< Of the stage.
   Pipeline::Seconds seconds = {};  ///< Of a chunk, by the virtual clock.
   bool drops = false;              ///< What there is no room for is dropped; else the source waits.
+  std::string purpose = "it (host_memory)";  ///< Of most_bytes, and the option that states them.
 };
 
 class Intake {
@@ -73,6 +74,7 @@ class Intake {
   static void release(FlowItem& item);
 
  private:
+  class Working;
   static void body(const Arguments& arguments);
   bool read_one();
   bool is_slow() const { return place_.seconds && parts_.time.is_stated(); }

@@ -88,6 +88,10 @@ struct alignas(64) StageCounter {
     busy.fetch_add(tally.busy, std::memory_order_relaxed);
     tally = {};
   }
+  /// What no chunk came of: it found the end, or it is part of the work for several.
+  void worked_for_none(Nanoseconds time) noexcept {
+    busy.fetch_add(time, std::memory_order_relaxed);
+  }
   /// `time` of processing, `in_all` with the wait before.
   void worked(Nanoseconds time, Nanoseconds in_all) noexcept {
     chunks.fetch_add(1, std::memory_order_relaxed);

@@ -25,6 +25,7 @@ std::string to_json(const PipelineStats& stats) {
                       {"latency_99", each.latency_99}});
   const Json told{{"stages", stages},
                   {"chunks", stats.chunks},
+                  {"ended", stats.ended},
                   {"failed", stats.failed},
                   {"dropped", stats.dropped},
                   {"missed", stats.missed},

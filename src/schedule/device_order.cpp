@@ -11,12 +11,12 @@ namespace quadriga {
 void DeviceOrder::insert(PlannedTask& planned) {
   planned_.insert(planned.position, &planned);
   if (is_in_sight(planned.position)) ++tasks_in_sight_;
-  if (planned.ready) make_ready(planned);
 }
 
 void DeviceOrder::erase(const PlannedTask& planned) {
   planned_.erase(planned.position);
-  if (planned.ready && ready_.erase(planned.position)) ready_to_move_ -= may_move(*planned.task);
+  if (planned.is_among(ready_states) && ready_.erase(planned.position))
+    ready_to_move_ -= may_move(*planned.task);
   if (is_in_sight(planned.position)) --tasks_in_sight_;
 }
 
@@ -31,7 +31,8 @@ void DeviceOrder::validate(DeviceId device) const {
   planned_.validate();
   ready_.validate();
   for (const PlannedTask* planned : ready_)
-    if (planned->device != device || planned->issued || !planned_.contains(planned->position))
+    if (planned->device != device || !planned->is_among(ready_states) ||
+        !planned_.contains(planned->position))
       fail(Errc::internal, "a ready task is not in its device's plan");
   const auto moving = std::ranges::count_if(
       ready_, [](const PlannedTask* planned) { return may_move(*planned->task); });

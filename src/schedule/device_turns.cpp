@@ -45,7 +45,7 @@ bool DeviceTurns::issue_one(DeviceState& device) {
 
 /// Issues the best ready task; false if none could be.
 bool DeviceTurns::issue_next(DeviceState& device) {
-  if (PlannedTask* const head = std::exchange(device.head, nullptr)) {
+  if (PlannedTask* const head = device.drop_head()) {
     const bool is_done = try_issue(device, *head);
     if (is_done || device.head) return is_done;
   }
@@ -105,10 +105,10 @@ bool DeviceTurns::try_issue(DeviceState& device, PlannedTask& planned) {
       if (verdict.awaits == Awaits::source)
         device.awaits_source = true;
       else if (!planned.gang)
-        device.head = &planned;
+        device.make_head(planned);
       return false;
     case Verdict::Kind::skipped:
-      planned.spared = true;
+      planned.enter(TaskState::skipped);
       state_.listener.ran(planned, {});
       break;
     case Verdict::Kind::failed:
@@ -204,7 +204,7 @@ bool DeviceTurns::leave_host(PlannedTask& planned) {
   });
   if (found == state_.devices.end() || planned.task->device != no_device || planned.task->side())
     return false;
-  state_.devices[planned.device].head = nullptr;
+  state_.devices[planned.device].drop_head();
   parts_.placement.move(planned, found->id);
   planned.left_host = true;
   found->touched = true;

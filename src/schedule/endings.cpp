@@ -15,11 +15,10 @@ void Endings::body_ended(PlannedTask& planned, const std::exception_ptr& error) 
     DeviceSide* const side = on_device ? planned.task->side() : nullptr;
     // What it read may be what a task that failed left.
     if (!side || (side->goes_on() && !planned.poisoned)) {
-      planned.detached = true;
+      planned.enter(side ? TaskState::going_on : TaskState::detached);
       ++state_.detached;
       if (!side) return;
       unpin(planned);
-      planned.unpinned = true;
       return state_.listener.detached(planned);
     }
   }
@@ -29,7 +28,8 @@ void Endings::body_ended(PlannedTask& planned, const std::exception_ptr& error) 
 bool Endings::kept(PlannedTask& planned, std::exception_ptr error) {
   planned.kept = true;
   planned.promised = std::move(error);
-  if (!planned.detached) return false;  // its body ends it
+  if (!planned.is_among(set_of(TaskState::detached, TaskState::going_on)))
+    return false;  // its body ends it
   --state_.detached;
   end(planned, planned.promised);
   return true;
@@ -41,14 +41,10 @@ void Endings::end(PlannedTask& planned, std::exception_ptr error) {
     keepers_.policy.ended(task.id.load(std::memory_order_relaxed));
   const EndedTask ended{&task, planned.released, planned.device, planned.path};
   end_content(planned, error);
-  if (ended.device != no_device) {
-    DeviceState& device = state_.devices[ended.device];
-    if (device.head == &planned) device.head = nullptr;
-    if (planned.issued && !planned.unpinned) unpin(planned);
-  }
+  if (planned.state() == TaskState::head) state_.devices[planned.device].drop_head();
+  if (planned.is_among(set_of(TaskState::issued, TaskState::detached))) unpin(planned);
   empty_partials(planned);
   if (planned.counted) planned.like->taken(*planned.counted);
-  keepers_.pulls.left(planned);
   keepers_.gangs.left(planned, error || planned.poisoned);
   state_.plan.end(planned);
   for (const OperandSlot& slot : task.slots()) {
@@ -67,8 +63,8 @@ void Endings::unpin(const PlannedTask& planned) {
 }
 
 void Endings::end_content(PlannedTask& planned, const std::exception_ptr& error) {
-  if (planned.spared) return;  // nothing was written
-  if (!error && !planned.poisoned && planned.issued)
+  if (planned.state() == TaskState::skipped) return;  // nothing was written
+  if (!error && !planned.poisoned && planned.is_among(issued_states))
     return keepers_.recovery.confirm_written(planned);
   state_.listener.failed(*planned.task, planned.poisoned ? nullptr : error, planned.device);
   keepers_.recovery.poison_written(planned);
@@ -79,7 +75,7 @@ void Endings::empty_partials(PlannedTask& planned) {
   for (const OperandSlot& slot : planned.task->slots()) {
     Datum& datum = *slot.datum;
     if (!datum.partial) continue;
-    if (!planned.issued) datum.filled = false;
+    if (!planned.is_among(issued_states)) datum.filled = false;
     if (datum.filled) continue;  // by the next group
     overwritten(datum);
     state_.memory->residency().discard(datum.tile);

@@ -12,10 +12,10 @@
 
 #include <exception>
 
+#include "schedule/checked_policy.h"
 #include "schedule/gangs.h"
 #include "schedule/groups.h"
 #include "schedule/planned_uses.h"
-#include "schedule/pulls.h"
 #include "schedule/recovery.h"
 #include "schedule/state.h"
 
@@ -27,7 +27,6 @@ class Endings {
   struct Keepers {
     CheckedPolicy& policy;
     Recovery& recovery;
-    Pulls& pulls;
     Gangs& gangs;
     Groups& groups;
   };

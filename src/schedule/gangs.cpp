@@ -27,7 +27,7 @@ void Gangs::entered(PlannedTask& planned) {
   if (!planned.gang) return;
   State& gang = gangs_[planned.gang->id];
   gang.gang = planned.gang;
-  gang.members.push_back({&planned, false, gang.others_error});
+  gang.members.push_back({&planned, gang.others_error});
 }
 
 Gangs::Member& Gangs::member_of(State& gang, const PlannedTask& planned) {
@@ -36,18 +36,19 @@ Gangs::Member& Gangs::member_of(State& gang, const PlannedTask& planned) {
 
 void Gangs::ready(PlannedTask& planned) {
   State& gang = gangs_.at(planned.gang->id);
-  member_of(gang, planned).ready = true;
-  const bool all_ready =
-      gang.members.size() == gang.gang->size && std::ranges::all_of(gang.members, &Member::ready);
+  if (planned.state() == TaskState::placed) planned.enter(TaskState::gathering);
+  const bool all_ready = gang.members.size() == gang.gang->size &&
+                         std::ranges::all_of(gang.members, [](const Member& member) {
+                           return member.task->state() == TaskState::gathering;
+                         });
   if (all_ready || gang.failed) make_ready(gang);
 }
 
 void Gangs::make_ready(State& gang) {
   for (const Member& member : gang.members) {
     PlannedTask& task = *member.task;
-    if (!member.ready || task.issued || task.device == no_device) continue;
-    if (!task.ready) state_.plan.make_ready(task);
-    state_.devices[task.device].touched = true;
+    if (task.state() == TaskState::gathering) state_.plan.make_ready(task);
+    if (task.is_among(ready_states)) state_.devices[task.device].touched = true;
   }
 }
 
@@ -158,7 +159,7 @@ void Gangs::device_lost(DeviceId device, const std::exception_ptr& cause) {
         gang.members, [&](const Member& member) { return member.task->device == device; });
     if (here == gang.members.end()) continue;
     gang.gang->broken.store(true, std::memory_order_release);
-    if (!here->task->issued && !gang.failed) fail(gang, here->task, cause);
+    if (!here->task->is_among(issued_states) && !gang.failed) fail(gang, here->task, cause);
   }
 }
 
@@ -174,7 +175,7 @@ void Gangs::validate() const {
   };
   for (const auto& [id, gang] : gangs_) {
     const auto count = std::ranges::count_if(
-        gang.members, [](const Member& member) { return member.task->issued; });
+        gang.members, [](const Member& member) { return member.task->is_among(issued_states); });
     const bool all_there = gang.members.size() == gang.gang->size;
     expect(!all_there || count == 0 || count == static_cast<std::ptrdiff_t>(gang.gang->size),
            "a part of it was issued", id);

@@ -44,7 +44,6 @@ class Gangs {
  private:
   struct Member {
     PlannedTask* task = nullptr;
-    bool ready = false;             ///< It could be issued alone.
     std::exception_ptr error = {};  ///< Why it can't start; null: an operand's producer failed.
   };
   struct State {

@@ -91,8 +91,11 @@ void Placement::let_choose(PlannedTask& planned, DeviceSide& side) {
                        (state_.plan.uses().users(tile) >> device.id & 1) != 0});
   }
   const std::optional<DeviceId> chosen = side.choose({planned.task, task.id}, places_);
-  state_.detached += static_cast<int>(!chosen) - static_cast<int>(planned.deferred);
-  planned.deferred = !chosen;
+  const bool was_deferred = planned.state() == TaskState::deferred;
+  if (was_deferred == chosen.has_value()) {
+    planned.enter(chosen ? TaskState::submitted : TaskState::deferred);
+    state_.detached += chosen ? -1 : 1;
+  }
   if (!chosen) return;
   for (const DeviceState& device : state_.devices)
     if ((*chosen == no_device ? device.space == host_space : device.id == *chosen) &&
@@ -136,9 +139,11 @@ TaskNews Placement::news_of(const PlannedTask& planned) {
 }
 
 void Placement::move(PlannedTask& planned, DeviceId device) {
+  const bool was_ready = planned.state() == TaskState::ready;
   state_.plan.unplace(planned);
   prediction_.place_on(planned, device);
   state_.plan.place(planned, device);
+  if (was_ready) state_.plan.make_ready(planned);
 }
 
 /// What is queued for each device that could lose a task; none of the thief's own. Unless the
@@ -197,7 +202,7 @@ bool Placement::steal(DeviceState& thief) {
 
 bool Placement::may_take(const PlannedTask& planned, const DeviceState& victim,
                          const DeviceState& thief) const {
-  if (&planned == victim.head || !may_move(*planned.task)) return false;
+  if (planned.state() == TaskState::head || !may_move(*planned.task)) return false;
   if (planned.left_host && thief.space == host_space) return false;
   if (victim.space == host_space && !planned.learns && !policy_.traits().steals_from_host)
     return false;

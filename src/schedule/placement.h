@@ -24,7 +24,7 @@ class Placement {
   /// ahead, and those that a single device can run.
   void submitted(PlannedTask& planned);
   /// Chooses a device for a task without one; it has none afterwards if none can run it, or it is
-  /// `deferred`.
+  /// deferred.
   void choose(PlannedTask& planned);
   /// Puts a task where the policy ranks it among those that are ready.
   void rank(PlannedTask& planned);
@@ -37,7 +37,7 @@ class Placement {
   }
   /// Whether a task without a device has a choice of them: none is given by it.
   bool has_choice(const PlannedTask& planned) const;
-  /// Moves a task to a device.
+  /// Moves a task to a device; if it is ready it is so there.
   void move(PlannedTask& planned, DeviceId device);
   /// Takes one task from another device's queue; false if there is none worth it.
   bool steal(DeviceState& thief);

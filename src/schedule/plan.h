@@ -38,7 +38,9 @@ class Plan {
   /// The task has ended, or was refused: its uses are forgotten if they weren't yet.
   void end(PlannedTask& planned);
   void place(PlannedTask& planned, DeviceId device);
+  /// It has no device any more, and is not ready; nothing if it has none.
   void unplace(PlannedTask& planned);
+  /// It could be issued on its device.
   void make_ready(PlannedTask& planned);
   /// Moves a task that isn't issued to another position, with its uses.
   void reposition(PlannedTask& planned, Position position);
@@ -52,10 +54,17 @@ class Plan {
   UseTable& uses() noexcept { return uses_; }
   const UseTable& uses() const noexcept { return uses_; }
   std::size_t waiting() const noexcept { return waiting_; }
+  /// Calls visit(const PlannedTask&) for all that have not ended.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const PlannedTask& planned : pool_)
+      if (planned.state() != TaskState::ended) visit(planned);
+  }
   void validate() const;
 
  private:
   void leave(PlannedTask& planned);
+  void take_out(PlannedTask& planned);
 
   std::vector<DeviceOrder> devices_;
   std::vector<DeviceLoad> loads_;

@@ -14,6 +14,7 @@
 #include "graph/task.h"
 #include "schedule/kernel_history.h"
 #include "schedule/sorted_blocks.h"
+#include "schedule/task_state.h"
 #include "schedule/use_order.h"
 
 namespace quadriga {
@@ -79,10 +80,8 @@ struct PlannedTask {
   DeviceId device = no_device;     ///< Once placed.
   DeviceId activator = no_device;  ///< Where its last predecessor ran.
   Predecessors predecessors = Predecessors::pending;
-  Gang* gang = nullptr;  ///< It starts together with others, see gangs.h.
-  bool ready = false;    ///< Its predecessors let its device queue it.
-  bool ranked = false;   ///< Its position is the one that the policy gave it.
-  bool issued = false;
+  Gang* gang = nullptr;         ///< It starts together with others, see gangs.h.
+  bool ranked = false;          ///< Its position is the one that the policy gave it.
   bool waited = false;          ///< For a device to pull it, see pulls.h; it may have done so.
   bool again = false;           ///< Issued once more, after its device was lost.
   bool left_host = false;       ///< It found no buffer there.
@@ -99,23 +98,32 @@ struct PlannedTask {
   Event done;                       ///< Of issued tasks: the end of its kernel.
   std::uint64_t number = 0;         ///< Order of issue, from 1.
   std::exception_ptr source_error;  ///< Of an issued task: a copy that it relies on failed.
-  bool detached = false;            ///< Its body has ended, its promise isn't kept.
   bool kept = false;                ///< Its promise was kept.
-  bool deferred = false;            ///< It said that it can't run yet (DeviceSide::choose).
-  bool unpinned = false;            ///< It goes on without its operands.
   std::exception_ptr promised;      ///< Of a promise that was kept: the failure.
   bool poisoned = false;            ///< A task that wrote an operand before it failed.
-  bool spared = false;   ///< There was nothing to do: ends well without having been issued.
-  bool waits = false;    ///< Of issued tasks: the variant may wait before it has queued.
-  Nanoseconds path = 0;  ///< Longest chain of kernel times up to its begin.
+  bool waits = false;               ///< Of issued tasks: the variant may wait before it has queued.
+  Nanoseconds path = 0;             ///< Longest chain of kernel times up to its begin.
   std::vector<PlannedAccess> accesses;
   std::vector<View> views;
+  TaskState state() const noexcept { return state_; }
+  bool is_among(TaskStates set) const noexcept { return quadriga::is_among(state_, set); }
+  /// The only way to another state. Errors: internal if that can't follow the present one.
+  void enter(TaskState next) {
+    if (!may_follow(state_, next)) [[unlikely]]
+      refuse(next);
+    state_ = next;
+  }
   /// Whether it is issued and needs no content of an operand.
   bool overwrites(std::size_t operand) const noexcept {
     return task->operands[operand].access == Access::write || (to_init >> operand & 1);
   }
   std::uint64_t to_init = 0;  ///< A bit an operand: a partial result that it is the first to fill.
   Kernel run;                 ///< What the backend calls.
+
+ private:
+  [[noreturn]] void refuse(TaskState next) const;
+
+  TaskState state_ = TaskState::submitted;
 };
 
 /// Whether it may run elsewhere than on the device where it was placed.

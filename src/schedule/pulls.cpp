@@ -26,8 +26,9 @@ bool Pulls::add(PlannedTask& planned) {
   const PolicyTraits& traits = policy_.traits();
   if (!traits.pulls || planned.device != no_device || planned.gang) return false;
   if (traits.follows_owners && planned.task->owner != pulled_owner) return false;
-  if (tasks_.contains(number_of(planned))) return true;
+  if (planned.state() == TaskState::waiting) return true;
   if (!placement_.has_choice(planned)) return false;
+  planned.enter(TaskState::waiting);
   tasks_.emplace(number_of(planned), &planned);
   priorities_.insert(planned.task->priority);
   planned.waited = true;
@@ -50,6 +51,7 @@ void Pulls::place(const DeviceState& device, std::uint64_t id) {
 }
 
 Pulls::Waiting::iterator Pulls::take_out(Waiting::iterator entry) {
+  entry->second->enter(TaskState::submitted);
   priorities_.erase(priorities_.find(entry->second->task->priority));
   return tasks_.erase(entry);
 }
@@ -97,11 +99,6 @@ bool Pulls::place_oldest() {
   return true;
 }
 
-void Pulls::left(const PlannedTask& planned) {
-  const auto found = tasks_.find(number_of(planned));
-  if (found != tasks_.end()) take_out(found);
-}
-
 std::vector<PlannedTask*> Pulls::device_lost() {
   std::vector<PlannedTask*> homeless;
   for (auto entry = tasks_.begin(); entry != tasks_.end();) {
@@ -118,8 +115,8 @@ std::vector<PlannedTask*> Pulls::device_lost() {
 
 void Pulls::validate() const {
   for (const auto& [number, planned] : tasks_)
-    if (planned->device != no_device || planned->ready || number_of(*planned) != number)
-      fail(Errc::internal, "a task that waits for a device has one");
+    if (planned->state() != TaskState::waiting || number_of(*planned) != number)
+      fail(Errc::internal, "a task that waits for a device is in another state");
   if (priorities_.size() != tasks_.size())
     fail(Errc::internal, "tasks that wait for a device don't have one priority each");
 }

@@ -4,7 +4,8 @@
 // Pure: no thread, device or clock; used by the scheduler's thread only.
 //
 // Invariants
-//   1. A waiting task could be issued, has no device, and is in no device's plan.
+//   1. A waiting task could be issued, has no device, and is in no device's plan. It ends only
+//      after it was taken out.
 //   2. A policy that chooses nothing holds no task back for ever: if no device has anything to do
 //      and each got none in a round, the task that waits longest is placed as under other policies.
 //   3. The policy knows which tasks wait, and what devices need for each: it is told of
@@ -42,8 +43,6 @@ class Pulls {
   /// After a round in which no device issued anything: places the task that waits longest if no
   /// device has anything to do. True if it can be issued now.
   bool place_oldest();
-  /// A task has left the schedule; nothing if it doesn't wait.
-  void left(const PlannedTask& planned);
   /// A device is lost: takes out what no other can run, and tells the policy anew of the rest.
   std::vector<PlannedTask*> device_lost();
   void validate() const;
@@ -52,7 +51,7 @@ class Pulls {
   using Waiting = std::map<std::uint64_t, PlannedTask*>;
 
   void place(const DeviceState& device, std::uint64_t id);
-  /// It waits no more.
+  /// It waits no more; has no device yet.
   Waiting::iterator take_out(Waiting::iterator entry);
   bool is_most_urgent(const PlannedTask& planned) const;
   bool is_idle() const;

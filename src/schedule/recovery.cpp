@@ -104,11 +104,11 @@ void Recovery::poison_written(PlannedTask& planned) {
     if (!writes(slot.access)) continue;
     const TileUses& uses = state_.plan.uses().at(slot.datum->tile);
     const std::uint32_t epoch = planned.accesses[i].epoch;
-    if (!planned.issued || uses.epoch == epoch)
+    const bool is_issued = planned.is_among(issued_states);
+    if (!is_issued || uses.epoch == epoch)
       slot.datum->poisoned.store(true, std::memory_order_release);
-    if (!planned.issued || uses.last_writer == planned.number)
-      state_.memory->lost(slot.datum->tile);
-    if (!planned.issued) continue;
+    if (!is_issued || uses.last_writer == planned.number) state_.memory->lost(slot.datum->tile);
+    if (!is_issued) continue;
     for_each_in_flight([&](const DeviceState&, PlannedTask& other) {
       if (other.number > planned.number) poison_reader(other, *slot.datum, epoch);
     });
@@ -206,7 +206,7 @@ void Recovery::set_aside(DeviceState& device, const std::exception_ptr& cause,
                          const PlannedTask* ending) {
   device.lost = true;
   device.loss = cause;
-  device.head = nullptr;
+  device.drop_head();
   state_.listener.device_lost(device.id);
   state_.listener.noticed(
       fmt::format("device '{}' is set aside: {}", state_.described(device).name, text_of(cause)));

@@ -22,7 +22,7 @@ Scheduler::Scheduler(const Machine& machine, Instructions& instructions, Schedul
       gangs_(state_, launcher_),
       recovery_(state_, placement_.feasibility(), launcher_),
       prefetch_(state_, *policy_),
-      endings_(state_, uses_, {*policy_, recovery_, pulls_, gangs_, groups_}),
+      endings_(state_, uses_, {*policy_, recovery_, gangs_, groups_}),
       turns_(state_, {*policy_, placement_, pulls_, launcher_, gangs_, prefetch_, endings_},
              options.most_rounds),
       log_(options.log) {
@@ -93,14 +93,14 @@ void Scheduler::ready(Task& task, Predecessors predecessors, const EndedTask* la
 }
 
 void Scheduler::activate(PlannedTask& planned) {
-  if (planned.ready) return;
+  if (planned.state() >= TaskState::ready) return;
   placement_.rank(planned);
   if (pulls_.add(planned)) {
     state_.touch_all();
     return;
   }
   if (planned.device == no_device) placement_.choose(planned);
-  if (planned.deferred) return;
+  if (planned.state() == TaskState::deferred) return;
   if (planned.device == no_device) return endings_.end(planned, recovery_.none_left());
   DeviceState& device = state_.devices[planned.device];
   if (!may_issue(device, planned)) return;
@@ -167,8 +167,9 @@ void Scheduler::lose(DeviceState& device, const std::exception_ptr& cause,
   const PlanSet& planned = state_.plan.on(device.id).planned();
   const std::vector<PlannedTask*> homeless(planned.begin(), planned.end());
   for (PlannedTask* const task : homeless) {
+    const bool was_ready = task->state() == TaskState::ready;
     state_.plan.unplace(*task);
-    if (std::exchange(task->ready, false)) activate(*task);
+    if (was_ready) activate(*task);
   }
   for (PlannedTask* const task : pulls_.device_lost()) endings_.end(*task, recovery_.none_left());
 }
@@ -197,7 +198,7 @@ bool Scheduler::resolve_standstill() {
 }
 
 void Scheduler::validate() {
-  state_.plan.validate();
+  state_.validate();
   pulls_.validate();
   gangs_.validate();
   memory_.validate();

@@ -12,18 +12,7 @@
 // issued next, Endings how tasks leave, MemoryNews what follows from what the memory tells,
 // Recovery what failures do.
 //
-// A task's states, as PlannedTask tells them:
-//   submitted  known, its uses of tiles are planned.
-//   placed     it has a device: at submission if its front end or its codelet says where, else once
-//              it could be issued, or is pulled (pulls.h). Placed tasks may be stolen.
-//   deferred   its predecessors let it be queued, but it waits for something else: nobody places it
-//              until it says so (device_side.h).
-//   ready      placed, and its predecessors let that device queue it.
-//   head       ready, but found no room: nothing else is issued on its device before it. Those
-//              that start together claim all of their devices instead (gangs.h).
-//   issued     its operands are reserved, its copies and its kernel are instructions.
-//   detached   its body has ended; its promise, which others keep, ends it.
-//   ended      its kernel has ended, or it failed; its successors are told.
+// Each task is in one state, see task_state.h, which also says what may follow which.
 #pragma once
 
 #include <quadriga/error.h>

@@ -45,6 +45,16 @@ struct DeviceState {
 
   /// Somebody waits for what becomes free here.
   bool is_closed() const noexcept { return head || claimed; }
+  /// A ready task found no room.
+  void make_head(PlannedTask& planned) {
+    planned.enter(TaskState::head);
+    head = &planned;
+  }
+  /// The head, if there is one, is a ready task as others are; returns it.
+  PlannedTask* drop_head() {
+    if (head) head->enter(TaskState::ready);
+    return std::exchange(head, nullptr);
+  }
 };
 
 /// Device and stream of a number; null where it isn't a compute stream.
@@ -95,6 +105,8 @@ struct ScheduleState {
       if (device.issued > 0) return true;
     return false;
   }
+  /// Throws internal if a task is in another state than its device, or what counts such, says.
+  void validate() const;
 };
 
 /// What each device has, and which tasks wait for what; for people.

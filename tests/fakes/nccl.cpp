@@ -225,7 +225,7 @@ int ncclGetVersion(int* found) { return *found = version(), success; }
 const char* ncclGetErrorString(int) { return "a fake error"; }
 
 int ncclGetUniqueId(Id* id) {
-  const char* const folder = std::getenv("TMPDIR");
+  const char* const folder = std::getenv("QUADRIGA_TEST_NCCL_FOLDER");
   std::snprintf(id->path.data(), id->path.size(), "%s/fake-nccl-XXXXXX", folder ? folder : "/tmp");
   const int file = mkstemp(id->path.data());
   if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) return system_error;

@@ -4,6 +4,7 @@
 
 import gzip
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -201,6 +202,32 @@ def test_a_file_that_shrinks_is_noticed(tmp_path):
     path.write_bytes(bytes(70_000))
     with pytest.raises(IoError, match="became shorter"):
         next(chunks)
+
+
+@pytest.mark.parametrize("block", range(1, 12))
+def test_records_lie_across_blocks_of_the_file(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(sys.modules["quadriga.formats.fasta"], "_BLOCK", block)
+    path = tmp_path / "some.fasta"
+    path.write_bytes(b">a b>c\nMK\n\nT*\n>\r\nG-\r\n>last\nAC")
+    chunks = list(fasta(path, records=2))
+    assert [bytes(chunk["residues"]) for chunk in chunks] == [b"MKT*G-", b"AC"]
+    assert [chunk["starts"].tolist() for chunk in chunks] == [[0, 4, 6], [0, 2]]
+    assert [chunk["names"] for chunk in chunks] == [["a", ""], ["last"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b">a\nMK>T\n", "record 'a' has '>' at position 3"),
+        (b">a\nMKT\n>b\n>c\nG1\n", "record 'b' is empty"),
+        (b">a\nMKT\n>b\nG\n A1\n", "record 'b' has '1' at position 3"),
+    ],
+)
+def test_the_record_that_is_wrong_is_named(tmp_path, text, message):
+    path = tmp_path / "bad.fasta"
+    path.write_bytes(text)
+    with pytest.raises(IoError, match=message):
+        list(fasta(path, records=10))
 
 
 @pytest.mark.parametrize("name", ["some.fasta", "some.fasta.gz"])

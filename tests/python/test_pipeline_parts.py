@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import resource
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -48,6 +49,59 @@ def test_flat_map_makes_several_chunks_of_each(devices: str, in_order: bool) -> 
     stats = pipeline.stats()
     assert stats.stages[1].kind == "flat_map"
     assert stats.chunks == stats.stages[1].chunks == len(expected)
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("parts", [0, 1, 3])
+def test_the_bound_counts_what_flat_map_takes_however_few_it_makes(
+    devices: str, parts: int
+) -> None:
+    def look(chunk: Chunk) -> list[dict[str, np.ndarray]]:
+        time.sleep(0.02)  # a function's work is done when it returns its list
+        return [{"x": chunk["x"]}] * parts
+
+    pipeline = quadriga.Pipeline(devices=devices).source(numbered(10)).flat_map(look)
+    stats = pipeline.run()
+    assert (stats.chunks, stats.ended) == (10 * parts, 10)
+    assert stats.stages[1].busy_seconds >= 0.2
+    assert stats.bound_seconds >= 0.2
+    assert f"{stats.limit} limits: at least" in str(stats)
+
+
+def test_the_bound_counts_what_flat_map_takes_when_it_fails() -> None:
+    def look(chunk: Chunk) -> Iterator[dict[str, np.ndarray]]:
+        time.sleep(0.02)
+        raise ValueError("unreadable")
+        yield {}
+
+    pipeline = quadriga.Pipeline(devices="cpu:2", on_error="skip").source(numbered(10))
+    stats = pipeline.flat_map(look).run()
+    assert (stats.failed, stats.ended) == (10, 10)
+    assert stats.bound_seconds >= 0.2
+    assert f"{stats.limit} limits: at least" in str(stats)
+
+
+def test_during_a_run_chunks_that_became_none_have_ended() -> None:
+    seen = []
+
+    def look(chunk: Chunk) -> list[dict[str, np.ndarray]]:
+        seen.append(pipeline.stats())
+        return []
+
+    pipeline = quadriga.Pipeline(devices="cpu:1", look_ahead=1)
+    pipeline.source(numbered(50)).flat_map(look).run()
+    # The source may have given the next one already, but not the one after.
+    assert all(stats.ended >= number - 1 for number, stats in enumerate(seen))
+    assert all(stats.ended <= number for number, stats in enumerate(seen))
+
+
+def test_a_part_too_large_for_flat_maps_memory_names_it() -> None:
+    pipeline = quadriga.Pipeline(devices="cpu:2").source({"x": np.ones(1000)} for _ in range(2))
+    pipeline.flat_map(lambda chunk: [{"x": chunk["x"]}], memory="1KiB", name="cut")
+    pipeline.kernel(double, reads=["x"], writes={"y": like_x})
+    told = "0.0 needs 16000 bytes .* has 1024 for what 'cut' makes \\(its memory\\)"
+    with pytest.raises(quadriga.TooLarge, match=told):
+        pipeline.run()
 
 
 @pytest.mark.parametrize("devices", DEVICES)

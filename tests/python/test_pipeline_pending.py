@@ -2,6 +2,7 @@
 # tests/python/test_pipeline_pending.py: runs of pipelines follow tasks that access their chunks.
 """A writer waits for a moment for readers who come too early; nobody has to come."""
 
+import contextlib
 import json
 import threading
 
@@ -225,3 +226,27 @@ def test_a_run_raises_what_the_writer_raised(engine, source):
     pipeline.kernel(Race().copy, reads=["x"], writes={"y": like_x}, cost=COST)
     with pytest.raises(KeyError, match="no such line"):
         pipeline.run()
+
+
+def test_an_access_that_begins_in_the_loop_over_results():
+    """Whoever asks for the next result in it waits for what the run waits for, which is his own."""
+
+    @quadriga.codelet(access=["update"], host_only=False)
+    def increase(x):
+        x += 1
+
+    for devices in ("cpu:2", "emulated:2,memory=1MiB"):
+        with quadriga.Engine(devices) as engine:
+            for _ in range(10):
+                a, found = np.zeros((10, 2)), 0
+                data = engine.data(a)
+                chunks = ({"x": a[i : i + 1]} for i in range(10))
+                pipeline = quadriga.Pipeline(engine=engine, look_ahead=1).source(chunks)
+                with contextlib.ExitStack() as access:
+                    for _ in pipeline.map(lambda chunk: None).results():
+                        found += 1
+                        access.close()
+                        for _ in range(20):
+                            engine.submit(increase, data.update())
+                        access.enter_context(data.on_host("rw"))
+                assert found == 10 and (a == 200).all()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import quadriga
-from quadriga import record, results
+from quadriga import hidden, record, results
 
 
 class Pair(NamedTuple):
@@ -272,3 +272,35 @@ def test_children_that_hold_their_parents():
         tree = future.result()
         assert tree["x"] == 3
         assert tree["children"][19]["parent"] is tree
+
+
+def _listed(count, last):
+    # The garbage collector goes through lists from their end.
+    return [last] + [Box(k) for k in range(count)]
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:1,memory=1MiB"])
+def test_a_view_among_many_objects_is_refused(devices):
+    many = quadriga.codelet(access=["read"], host_only=False)(lambda x: Box(_listed(30_000, x[1:])))
+    fine = quadriga.codelet(access=["read"], host_only=False)(lambda x: Box(_listed(30_000, 1)))
+    with quadriga.Engine(devices) as engine:
+        data = engine.data(np.arange(5.0))
+        with pytest.raises(quadriga.InvalidType, match="Box, refers to an operand's"):
+            engine.submit(many, data.read()).result()
+        assert len(engine.submit(fine, data.read()).result().content) == 30_001
+        with pytest.raises(quadriga.InvalidType):
+            engine.wait()
+
+
+def test_more_objects_than_are_looked_at_are_refused(monkeypatch):
+    monkeypatch.setattr(hidden, "MOST", 100)
+    monkeypatch.setattr(results, "MOST", 100)
+    many = quadriga.codelet(access=["read"])(lambda x: Box(_listed(200, 1)))
+    few = quadriga.codelet(access=["read"])(lambda x: Box(_listed(10, 1)))
+    with quadriga.Engine("cpu:1") as engine:
+        data = engine.data(np.arange(5.0))
+        assert engine.submit(few, data.read()).result().content[0] == 1
+        with pytest.raises(quadriga.InvalidType, match="leads to more than 100 objects"):
+            engine.submit(many, data.read()).result()
+        with pytest.raises(quadriga.InvalidType):
+            engine.wait()

@@ -7,16 +7,17 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
 from ..arguments import whole
 from ..errors import IoError
 
-_ALLOWED = np.zeros(256, bool)
-_ALLOWED[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz*-")] = True
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz*-"
+_SPACE = b" \t\r\n"
 _MOST = 2**31
+_BLOCK = 2**20  # Bytes read at a time.
 
 
 def fasta(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]]:
@@ -70,51 +71,66 @@ def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 def _chunks(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]]:
-    names: list[str] = []
-    sequences: list[bytes] = []
-    for name, sequence in _records(path):
-        if len(names) == records:
-            yield _packed(path, names, sequences)
-            names, sequences = [], []
-        names.append(name)
-        sequences.append(sequence)
-    yield _packed(path, names, sequences)
-
-
-def _records(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
-    """Names and letters, white space removed."""
-    title = b""
-    lines: list[bytes] = []
+    titles: list[bytes] = []
+    bodies: list[bytes] = []
     with _opened(path) as file:
-        for line in file:
-            if line.startswith(b">"):
-                if title:
-                    yield _name(title), b"".join(lines).translate(None, b" \t\r\n")
-                title, lines = line, []
-            else:
-                lines.append(line)
-    yield _name(title), b"".join(lines).translate(None, b" \t\r\n")
+        file.read(1)  # The first record's ">".
+        for text in _texts(file):
+            if len(titles) == records:
+                yield _packed(path, titles, bodies)
+                titles, bodies = [], []
+            title, _, body = text.partition(b"\n")
+            titles.append(title)
+            bodies.append(body)
+    yield _packed(path, titles, bodies)
+
+
+def _texts(file: IO[bytes]) -> Iterator[bytes]:
+    """What lies between one ``>`` at the beginning of a line and the next."""
+    held: list[bytes] = []  # Of the record that goes on.
+    carried = b""  # A block's last end of line: the next one may begin with ">".
+    while block := file.read(_BLOCK):
+        block = carried + block
+        carried = b"\n" if block.endswith(b"\n") else b""
+        first, *others = block.removesuffix(b"\n").split(b"\n>")
+        held.append(first)
+        for other in others:
+            yield b"".join(held)
+            held = [other]
+    yield b"".join(held)
 
 
 def _name(title: bytes) -> str:
-    words = title[1:].split(maxsplit=1)
+    words = title.split(maxsplit=1)
     return words[0].decode("utf-8", "replace") if words else ""
 
 
 def _packed(
-    path: str | os.PathLike[str], names: list[str], sequences: list[bytes]
+    path: str | os.PathLike[str], titles: list[bytes], bodies: list[bytes]
 ) -> dict[str, Any]:
-    starts = np.zeros(len(sequences) + 1, np.int64)
-    np.cumsum([len(each) for each in sequences], out=starts[1:])
-    residues = np.frombuffer(bytearray(b"".join(sequences)), np.uint8)
-    short = np.flatnonzero(np.diff(starts) == 0)
-    if short.size:
-        raise IoError(f"{path}: record {names[short[0]]!r} is empty")
-    wrong = np.flatnonzero(~_ALLOWED[residues])
-    if wrong.size:
-        record = int(np.searchsorted(starts, wrong[0], "right")) - 1
-        raise IoError(
-            f"{path}: record {names[record]!r} has {chr(residues[wrong[0]])!r} at position "
-            f"{wrong[0] - starts[record] + 1}; expected letters, '*' or '-'"
-        )
+    """All bodies at once, with a ``>`` between them until their places are known."""
+    names = [_name(title) for title in titles]
+    joined = b">".join(bodies).translate(None, _SPACE)
+    starts = np.zeros(len(bodies) + 1, np.int64)
+    ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord(">"))
+    others = joined.translate(None, _LETTERS)
+    if len(ends) == len(others) == len(bodies) - 1:
+        starts[1:] = [*ends, len(joined)]
+        starts[1:] -= np.arange(len(bodies))
+    if (np.diff(starts) == 0).any():
+        _refuse(path, names, [body.translate(None, _SPACE) for body in bodies])
+    residues = np.frombuffer(bytearray(joined.translate(None, b">")), np.uint8)
     return {"residues": residues, "starts": starts, "names": names}
+
+
+def _refuse(path: str | os.PathLike[str], names: list[str], sequences: list[bytes]) -> NoReturn:
+    for name, sequence in zip(names, sequences, strict=True):
+        if not sequence:
+            raise IoError(f"{path}: record {name!r} is empty")
+    for name, sequence in zip(names, sequences, strict=True):
+        if wrong := sequence.translate(None, _LETTERS):
+            raise IoError(
+                f"{path}: record {name!r} has {chr(wrong[0])!r} at position "
+                f"{sequence.index(wrong[:1]) + 1}; expected letters, '*' or '-'"
+            )
+    raise AssertionError("no record is wrong")

@@ -109,7 +109,8 @@ def label_of(number: int, parts: tuple[int, ...]) -> str:
     return ".".join(map(str, (number, *parts)))
 
 
-Shape = Callable[[Chunk], tuple[Any, Any]]
+Kind = tuple[Any, Any]  # shape and type
+Shape = Callable[[Chunk], Kind]
 Seconds = Callable[[Chunk], float]
 
 

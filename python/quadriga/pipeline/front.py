@@ -445,6 +445,7 @@ class Front:
             return
         try:
             shape, dtype = use.shape(chunk)
+            shape, dtype = _sizes(shape), np.dtype(dtype)
         except KeyError as error:
             raise InvalidArgument(
                 f"the shape of {use.name!r} follows from what the source gives: {error.args[0]}"
@@ -453,13 +454,13 @@ class Front:
             raise InvalidArgument(
                 f"the shape of {use.name!r} must be (shape, dtype): {error}"
             ) from error
-        if min(_sizes(shape), default=0) < 0:
+        if min(shape, default=0) < 0:
             raise InvalidArgument(
                 f"the shape of {use.name!r} is {shape} for chunk {chunk.label}; expected sizes of "
                 "0 or more"
             )
         if use.temporary:
-            chunk.sizes[use.name] = layout_of_new(_sizes(shape), dtype)
+            chunk.sizes[use.name] = layout_of_new(shape, dtype)
         else:
             chunk.update({use.name: empty_of(self._buffers, shape, dtype)})
             chunk.outputs[use.name] = chunk[use.name]

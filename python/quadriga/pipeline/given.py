@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import _core
 from ..errors import InvalidArgument, InvalidType
 from .chunk import Seconds, Shape
@@ -44,12 +46,23 @@ def names(what: str, names: Sequence[str]) -> list[str]:
 
 
 def shape(name: str, shape: Any) -> Shape:
-    if not callable(shape):
+    """Of a field: a function of the chunk, or one (shape, dtype) of all chunks."""
+    if callable(shape):
+        return shape  # type: ignore[no-any-return]
+    if not isinstance(shape, tuple) or len(shape) != 2 or not _is_type(shape[1]):
         raise InvalidType(
-            f"the shape of {name!r} is {shape!r}; expected a function of the chunk that returns "
-            "(shape, dtype)"
+            f"the shape of {name!r} is {shape!r}; expected (shape, dtype), or a function of the "
+            "chunk that returns them"
         )
-    return shape  # type: ignore[no-any-return]
+    return lambda _: shape
+
+
+def _is_type(value: Any) -> bool:
+    try:
+        np.dtype(value)
+    except TypeError:
+        return False
+    return value is not None  # which NumPy takes for float64
 
 
 def seconds(stage: str, value: Any) -> Seconds:

@@ -14,7 +14,7 @@ from ..codelets import Codelet, Cost
 from ..cuda_source import CudaSource
 from ..errors import InvalidArgument
 from . import given, returned
-from .chunk import Shape
+from .chunk import Kind, Shape
 from .front import KernelUse, Stage
 
 
@@ -26,8 +26,8 @@ def kernel_stage(
     arrays: str | None,
     reads: Sequence[str] | None,
     updates: Sequence[str],
-    writes: Mapping[str, Shape] | None,
-    temporaries: Mapping[str, Shape] | None,
+    writes: Mapping[str, Shape | Kind] | None,
+    temporaries: Mapping[str, Shape | Kind] | None,
     returns: Any,
     constants: Mapping[str, Any] | None,
     name: str | None,
@@ -62,8 +62,8 @@ def _uses(
     reads: Sequence[str],
     constants: Mapping[str, np.ndarray[Any, Any]],
     updates: Sequence[str],
-    writes: Mapping[str, Shape],
-    temporaries: Mapping[str, Shape],
+    writes: Mapping[str, Shape | Kind],
+    temporaries: Mapping[str, Shape | Kind],
 ) -> list[KernelUse]:
     """A kernel's operands, in the order in which it is called with them."""
     uses = [KernelUse(field, "read") for field in given.names("reads", reads)]

@@ -8,7 +8,8 @@ Invariants
   2. What a source makes later is waited for when it has made it. The thread that asks the source is
      in a body of the engine, which can't wait there: another one does, and ends with the tasks.
   3. Nobody waits for itself. Of 2 is left out: what the thread that began the run accesses within
-     on_host; and all, if a body waits for the run, whose own task may be among those.
+     on_host, also if it begins to while the run waits; and all, if a body waits for the run, whose
+     own task may be among those.
   4. Under the virtual clock no task ends while the source is asked: instead of 2, the run waits for
      all tasks when it begins.
 """
@@ -69,17 +70,16 @@ class Pending:
         """Wait for what the source has made; called by the thread that asks it."""
         if not self._by_chunk or not registered.is_used():
             return
-        held = [registered.memory_of(each.array) for each in tuple(self._held)]
         for name, array in chunk.arrays().items():
             begin, size = registered.memory_of(array)
-            if any(begin < at + length and at < begin + size for at, length in held):
+            if self._holds(begin, size):
                 continue
             writes = self._may_write(name, array)
             for tasks in registered.settling(size):
                 # Within its own engine's body it only finds out whether the memory is registered.
                 if tasks.core is self._core and not tasks.settle(begin, size, writes):
                     continue
-                if not _settle_by_another_thread(tasks, begin, size, writes, self._thread):
+                if not self._settle_by_another_thread(tasks, begin, size, writes):
                     self._by_chunk = False
                     return
 
@@ -102,6 +102,36 @@ class Pending:
         for name, array in chunk.arrays().items():
             registered.settle(array, self._may_write(name, array))
 
+    def _holds(self, begin: int, size: int) -> bool:
+        """Whether the thread that began the run accesses some of the memory on the host."""
+        spans = [registered.memory_of(each.array) for each in tuple(self._held)]
+        return any(begin < at + length and at < begin + size for at, length in spans)
+
+    def _settle_by_another_thread(
+        self, tasks: registered.Tasks, begin: int, size: int, writes: bool
+    ) -> bool:
+        """Wait for tasks on some memory; false if a body waits for who began the run."""
+        raised: list[BaseException] = []
+
+        def look(_: object) -> None:
+            if circles.is_awaited(self._thread, tasks.pending, tasks.ended):
+                raise _Circle
+            if self._holds(begin, size):  # by now; it may be about to ask for the next result
+                raise _Accessed
+
+        def run() -> None:
+            try:
+                tasks.settle(begin, size, writes, look)
+            except BaseException as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=run, name="quadriga-pending", daemon=True)
+        thread.start()
+        thread.join()
+        if raised and not isinstance(raised[0], (_Circle, _Accessed)):
+            raise raised[0]
+        return not (raised and isinstance(raised[0], _Circle))
+
     def _may_write(self, name: str, array: np.ndarray[Any, Any]) -> bool:
         return name in self._changed or (self._has_bodies and array.flags.writeable)
 
@@ -110,25 +140,5 @@ class _Circle(Exception):
     """A task waits for whoever waits for it."""
 
 
-def _settle_by_another_thread(
-    tasks: registered.Tasks, begin: int, size: int, writes: bool, runner: int
-) -> bool:
-    """Wait for tasks on some memory; false if a body waits for the thread that began the run."""
-    raised: list[BaseException] = []
-
-    def look(_: object) -> None:
-        if circles.is_awaited(runner, tasks.pending, tasks.ended):
-            raise _Circle
-
-    def run() -> None:
-        try:
-            tasks.settle(begin, size, writes, look)
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run, name="quadriga-pending", daemon=True)
-    thread.start()
-    thread.join()
-    if raised and not isinstance(raised[0], _Circle):
-        raise raised[0]
-    return not raised
+class _Accessed(Exception):
+    """Whoever waits for the run accesses the memory on the host."""

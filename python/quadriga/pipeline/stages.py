@@ -13,7 +13,7 @@ from ..codelets import Cost
 from ..cuda_source import CudaSource
 from ..errors import InvalidArgument, InvalidType
 from . import given
-from .chunk import Chunk, Seconds, Shape
+from .chunk import Chunk, Kind, Seconds, Shape
 from .front import KernelUse, Stage
 from .kernels import kernel_stage
 from .reduction import reduction_of
@@ -77,8 +77,8 @@ class Stages:
         arrays: str | None = None,
         reads: Sequence[str] | None = None,
         updates: Sequence[str] = (),
-        writes: Mapping[str, Shape] | None = None,
-        temporaries: Mapping[str, Shape] | None = None,
+        writes: Mapping[str, Shape | Kind] | None = None,
+        temporaries: Mapping[str, Shape | Kind] | None = None,
         returns: str | Sequence[str] | Mapping[str, Any] | None = None,
         constants: Mapping[str, Any] | None = None,
         name: str | None = None,
@@ -98,10 +98,10 @@ class Stages:
         reads, updates : sequence of str
             Fields that it reads; fields that it reads and writes. Default of `reads` in a first
             kernel without updates: the field ``"array"``.
-        writes : dict of str to callable
-            Fields that it writes entirely: ``lambda chunk: (shape, dtype)``, called when the chunk
-            arrives.
-        temporaries : dict of str to callable
+        writes : dict of str to tuple or callable
+            Fields that it writes entirely: ``(shape, dtype)``, or where chunks differ
+            ``lambda chunk: (shape, dtype)``, called when the chunk arrives.
+        temporaries : dict of str to tuple or callable
             The same for fields that exist on the device only, for consecutive kernels.
         returns : str, sequence of str or dict, optional
             Fields that the function returns: one array, or a tuple of as many. Their sizes may

@@ -85,6 +85,8 @@ class PipelineStats:
     chunks, failed, dropped, missed : int
         Chunks that arrived as results; that were skipped after a failure; that a filter dropped;
         for which there was no room, with ``on_full="drop"``.
+    ended : int
+        Chunks of the source that have ended, with all that a `flat_map` made of them.
     repeated : int
         Runs of chunks that began again from their input, since their device was lost.
     seconds, bound_seconds : float
@@ -105,6 +107,7 @@ class PipelineStats:
 
     stages: tuple[StageStats, ...]
     chunks: int
+    ended: int
     failed: int
     dropped: int
     missed: int
@@ -158,10 +161,7 @@ def tells_bound(stats: PipelineStats) -> bool:
     progress have cost so far, which is most of the work until more of them have ended.
     """
     entered = stats.stages[0].chunks if stats.stages else 0
-    ended = stats.chunks + stats.failed + stats.dropped + stats.missed
-    if any(stage.kind == "flat_map" for stage in stats.stages):  # whose parts are what ends
-        return ended >= max(entered, 1)
-    return ended > 0 and ended >= entered - ended
+    return stats.ended > 0 and stats.ended >= entered - stats.ended
 
 
 @dataclass(frozen=True)

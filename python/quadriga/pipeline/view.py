@@ -20,14 +20,11 @@ def line(stats: PipelineStats, total: int | None) -> str:
     total : int or None
         Chunks that the source has in all; None: nobody knows.
     """
-    ended = stats.chunks + stats.failed + stats.dropped + stats.missed
     splits = any(stage.kind == "flat_map" for stage in stats.stages)
-    if splits:  # of what comes from the source nothing else is known
-        ended = stats.stages[0].chunks
     of = f" of {total}" if total is not None and not splits else ""
     parts = [f"{stats.chunks}{of} chunks, {stats.chunks_per_second:.3g} a second"]
-    if total is not None and 0 < ended <= total and stats.seconds > 0:
-        parts.append(f"{_time(stats.seconds * (total - ended) / ended)} left")
+    if total is not None and 0 < stats.ended <= total and stats.seconds > 0:
+        parts.append(f"{_time(stats.seconds * (total - stats.ended) / stats.ended)} left")
     if stats.limit and tells_bound(stats):
         parts.append(f"{printable(stats.limit)} limits")
     if stats.failed:

@@ -60,7 +60,7 @@ class RandomPlan {
     if (dice == 19) return move_tile();
     if (live_.empty()) return;
     PlannedTask& planned = *live_[random_.below(live_.size())];
-    if (planned.issued) return end(planned);
+    if (planned.is_among(issued_states)) return end(planned);
     if (planned.device == no_device)
       plan_.place(planned, some_device());
     else if (dice < 12)
@@ -100,10 +100,11 @@ class RandomPlan {
     if (random_.chance(0.8)) plan_.place(planned, some_device());
   }
   void ready(PlannedTask& planned) {
-    if (!planned.ready) plan_.make_ready(planned);
+    if (planned.state() != TaskState::ready) plan_.make_ready(planned);
   }
   /// Its tiles are in the memory then; others may have to leave theirs, as what is overwritten.
   void issue(PlannedTask& planned) {
+    ready(planned);
     for (std::size_t i = 0; i < planned.accesses.size(); ++i)
       spaces_[planned.device].here.insert(planned.accesses[i].datum->tile);
     plan_.issue(planned);
@@ -132,7 +133,8 @@ class RandomPlan {
   std::vector<PlannedTask*> planned_on(DeviceId device, bool only_ready) const {
     std::vector<PlannedTask*> result;
     for (PlannedTask* const planned : live_)
-      if (planned->device == device && !planned->issued && (planned->ready || !only_ready))
+      if (planned->device == device && !planned->is_among(issued_states) &&
+          (planned->state() == TaskState::ready || !only_ready))
         result.push_back(planned);
     std::ranges::sort(result, {}, &PlannedTask::position);
     return result;
@@ -140,7 +142,7 @@ class RandomPlan {
   std::uint64_t next_use_after(TileId tile, DeviceId device, Position position) const {
     std::uint64_t next = UINT64_MAX;
     for (const PlannedTask* const planned : live_) {
-      const bool counts = !planned->issued && planned->position > position &&
+      const bool counts = !planned->is_among(issued_states) && planned->position > position &&
                           (planned->device == device || planned->device == no_device);
       const auto slots = planned->task->slots();
       if (counts && std::ranges::any_of(

@@ -190,6 +190,18 @@ TEST(Machine, TimeAndWorkAreStatedToo) {
   EXPECT_DOUBLE_EQ(seconds(Cost::of_work(2e9, 1e3)), 2e-3);
 }
 
+TEST(Machine, NoTableSaysThatASmallerKernelTakesLonger) {
+  Machine machine = Machine::from_json(small);
+  const Device& gpu = machine.devices[0];
+  auto& table = machine.kernels["dgemm"][gpu.rates];
+  // Short kernels take what a launch takes, and a measurement may have them even slower.
+  table = {{256, 8e-6}, {384, 7e-6}};
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 16, 16 * 16 * 16), 8e-6);
+  // Nor does the rate rise where orders fall.
+  table = {{256, 1e-6}, {512, 16e-6}};
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 128, 128 * 128 * 128), 0.125e-6);
+}
+
 TEST(Machine, KernelTimesAreInterpolatedOnTheRate) {
   const Machine machine = Machine::from_json(small);
   const Device& gpu = machine.devices[0];
@@ -197,7 +209,10 @@ TEST(Machine, KernelTimesAreInterpolatedOnTheRate) {
   EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 200, 8e6), 4e-3);
   // Rates 1e9 and 2e9: 1.5e9 half way.
   EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 150, 3e6), 2e-3);
-  EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 10, 1e6), 1e-3) << "constant below";
+  // Below, the rate goes on falling as it does from 200 to 100: here with the order.
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 10, 1e3), 1e-5);
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(machine.devices[1], "dgemm", 10, 1e3), 1e-4)
+      << "constant where there is one entry";
   EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 900, 2e6), 1e-3) << "and above";
   EXPECT_DOUBLE_EQ(machine.kernel_seconds(machine.devices[1], "dgemm", 100, 1e6), 0.1);
   EXPECT_TRUE(machine.has_kernel(gpu, "dgemm"));

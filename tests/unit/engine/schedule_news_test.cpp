@@ -104,7 +104,8 @@ TEST_F(ScheduleNewsTest, CopiesAreToldToWhoWatchesTheData) {
 TEST_F(ScheduleNewsTest, PromisesAreKeptWhereBodiesArentRun) {
   std::vector<Task*> kept;
   make([&kept](Task& task) { kept.push_back(&task); }, false);
-  planned_.spared = true;
+  for (const TaskState state : {TaskState::placed, TaskState::ready, TaskState::skipped})
+    planned_.enter(state);
   news_->ran(planned_, {});
   EXPECT_EQ(kept, std::vector<Task*>{&task_});
   codelet_.detaches = false;

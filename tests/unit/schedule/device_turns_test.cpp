@@ -54,7 +54,7 @@ TEST_F(DeviceTurnsTest, NothingPassesATaskThatWaitsForRoom) {
   end_kernel();
   decide();
   EXPECT_GT(in_flight(), 0);
-  EXPECT_TRUE(large.issued);
+  EXPECT_TRUE(large.is_among(issued_states));
   EXPECT_EQ(state_.devices[0].head, nullptr);
 }
 
@@ -83,7 +83,7 @@ TEST_F(DeviceTurnsTest, AnIdleDeviceTakesWhatAnotherHasQueued) {
 TEST_F(DeviceTurnsTest, WhoFindsNoHostBufferFailsOnceNothingIsInFlight) {
   EXPECT_FALSE(turns_.resolve_standstill()) << "nobody waits";
   PlannedTask& planned = ready({{&datum(), Access::read}});
-  state_.devices[0].head = &planned;
+  state_.devices[0].make_head(planned);
   EXPECT_FALSE(turns_.resolve_standstill()) << "it waits for room on its device";
   state_.devices[0].lacks_buffer = true;
   EXPECT_TRUE(turns_.resolve_standstill());

@@ -44,7 +44,7 @@ TEST_F(EndingsTest, WhatAFailedTaskShouldHaveWrittenIsPoisoned) {
 TEST_F(EndingsTest, ATaskThatWasNeverIssuedReleasesNothing) {
   Datum& a = datum();
   PlannedTask& planned = ready({{&a, Access::write}});
-  state_.devices[0].head = &planned;
+  state_.devices[0].make_head(planned);
   endings_.end(planned, error(Errc::cancelled));
   EXPECT_EQ(pins(a), 0u);
   EXPECT_EQ(state_.devices[0].head, nullptr) << "nothing waits behind it any more";
@@ -55,7 +55,7 @@ TEST_F(EndingsTest, ATaskThatWasNeverIssuedReleasesNothing) {
 TEST_F(EndingsTest, ASkippedTaskWroteNothing) {
   Datum& a = datum();
   PlannedTask& planned = ready({{&a, Access::write}});
-  planned.spared = true;
+  planned.enter(TaskState::skipped);
   endings_.end(planned, nullptr);
   EXPECT_FALSE(a.poisoned);
   EXPECT_EQ(count("failed"), 0u);

@@ -74,6 +74,7 @@ class Program {
     if (plan_.on(0).planned().empty()) return;
     PlannedTask& head = **plan_.on(0).planned().begin();
     for (const PlannedAccess& access : head.accesses) space.here.insert(access.datum->tile);
+    plan_.make_ready(head);
     plan_.issue(head);
     plan_.end(head);
   }

@@ -93,6 +93,7 @@ TEST_F(PlannedUsesTest, FinalIsWhatNoTaskWritesAnyMore) {
   EXPECT_TRUE(uses_.is_final(0));
   PlannedTask& writer = place(0, Access::update, 0);
   EXPECT_FALSE(uses_.is_final(0));
+  state_.plan.make_ready(writer);
   state_.plan.issue(writer);
   state_.plan.end(writer);
   EXPECT_TRUE(uses_.is_final(0));

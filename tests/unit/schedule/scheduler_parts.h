@@ -196,7 +196,7 @@ class SchedulerPartsTest : public ::testing::Test {
   Recovery recovery_{state_, placement_.feasibility(), launcher_};
   Prefetch prefetch_{state_, *policy_};
   Groups groups_;
-  Endings endings_{state_, uses_, {*policy_, recovery_, pulls_, gangs_, groups_}};
+  Endings endings_{state_, uses_, {*policy_, recovery_, gangs_, groups_}};
   DeviceTurns turns_{
       state_, {*policy_, placement_, pulls_, launcher_, gangs_, prefetch_, endings_}, 0};
 };

@@ -26,6 +26,7 @@ class ShortTasksTest : public SchedulerPartsTest {
       planned.learns = false;
       planned.seconds = task_seconds;
       state_.plan.place(planned, 0);
+      state_.plan.make_ready(planned);
       planned.predecessors = Predecessors::issued;
       EXPECT_EQ(launcher_.issue(state_.devices[0], planned).kind, Verdict::Kind::issued);
     }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/pipeline/voltages.cpp: raw complex voltages of 8 bits, read where the chunk lies.
+#include <fmt/format.h>
+#include <quadriga/error.h>
+#include <quadriga/readers.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "base/file.h"
+
+namespace quadriga {
+
+Pipeline::Source voltages(std::string path, std::int64_t samples) {
+  require(samples > 0, "voltages(): samples of a chunk must be at least 1");
+  require_regular(path);
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
+  if (error || !*file)
+    fail(Errc::io, fmt::format("{}: can't be read{}", path, error ? ": " + error.message() : ""));
+  if (size % 2 != 0)
+    fail(Errc::io, fmt::format("{}: is truncated: {} bytes of data are {} pairs and a byte", path,
+                               size, size / 2));
+  const auto found = static_cast<std::int64_t>(size / 2);
+  require(found >= samples,
+          fmt::format("{}: has {} samples, fewer than the {} of a chunk", path, found, samples));
+  require(found % samples == 0,
+          fmt::format("{}: has {} samples, which are {} chunks of {} and {} more", path, found,
+                      found / samples, samples, found % samples));
+  return [path = std::move(path), file, samples, left = found / samples](Chunk& chunk) mutable {
+    if (left == 0) return false;
+    const View view = chunk.add("array", 2 * samples, 1, DType::bytes);
+    if (!file->read(view.as<char>(), 2 * samples))
+      fail(Errc::io, path + ": became shorter while it was read");
+    --left;
+    return true;
+  };
+}
+
+}  // namespace quadriga
