@@ -47,9 +47,9 @@ void queue_on(const Queue& queue, std::span<const Meeting::Member> members, Join
 }
 
 /// A program of several devices, and what it is launched with.
-class Group {
+class JointProgram {
  public:
-  explicit Group(Queue queue) : queue_(std::move(queue)) {}
+  explicit JointProgram(Queue queue) : queue_(std::move(queue)) {}
 
   void launch(std::span<const Meeting::Member> members) {
     std::vector<int> devices;
@@ -121,7 +121,7 @@ bool can_meet(const Machine& machine, std::span<const DeviceId> devices) {
 }
 
 std::vector<Kernel> recorded_together(std::size_t members, Queue queue) {
-  const auto group = std::make_shared<Group>(std::move(queue));
+  const auto group = std::make_shared<JointProgram>(std::move(queue));
   std::vector<Kernel> variants;
   for (std::size_t index = 0; index < members; ++index)
     variants.emplace_back([=](const Arguments& own) {
