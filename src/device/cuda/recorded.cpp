@@ -103,11 +103,9 @@ Kernel recorded(Kernel variant) {
 }
 
 bool can_meet(const Machine& machine, std::span<const DeviceId> devices) {
-  const auto are_all = [&](DeviceKind kind) {
-    return std::ranges::all_of(devices,
-                               [&](DeviceId each) { return machine.devices[each].kind == kind; });
-  };
-  if (!are_all(DeviceKind::cuda)) return are_all(DeviceKind::emulated);
+  const bool are_all_cuda = std::ranges::all_of(
+      devices, [&](DeviceId each) { return machine.devices[each].kind == DeviceKind::cuda; });
+  if (!are_all_cuda) return kernels_share_memory(machine, devices);
   const std::vector<int> ordinals = cuda::ordinals_of(machine);
   for (const DeviceId user : devices)
     for (const DeviceId owner : devices) {
