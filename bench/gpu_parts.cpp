@@ -20,8 +20,8 @@ using linalg::MatrixView;
 using linalg::Op;
 using linalg::Uplo;
 
-constexpr linalg::Scalar one{1, 0};
-constexpr linalg::Scalar minus_one{-1, 0};
+constexpr linalg::Coefficient one{1, 0};
+constexpr linalg::Coefficient minus_one{-1, 0};
 
 double power(double base, int exponent) { return std::pow(base, exponent); }
 

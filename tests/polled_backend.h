@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,7 +37,7 @@ class PolledBackend : public Backend {
     used_[device] += bytes;
     auto block = std::make_unique<std::byte[]>(bytes);
     std::byte* const memory = block.get();
-    blocks_.emplace(memory, Block{std::move(block), bytes});
+    blocks_.emplace(memory, Block{std::move(block), bytes, device});
     return memory;
   }
   void deallocate(DeviceId device, std::byte* memory) noexcept override {
@@ -45,6 +46,14 @@ class PolledBackend : public Backend {
     if (found == blocks_.end()) return;
     used_[device] -= found->second.bytes;
     blocks_.erase(found);
+  }
+  DeviceId holder(const void* memory) const override {
+    const std::lock_guard lock(mutex_);
+    const auto* const at = static_cast<const std::byte*>(memory);
+    const auto next = blocks_.upper_bound(const_cast<std::byte*>(at));
+    if (next == blocks_.begin()) return no_device;
+    const auto& [first, block] = *std::prev(next);
+    return at < first + block.bytes ? block.device : no_device;
   }
   StreamId create_stream(DeviceId, StreamKind) override {
     const std::lock_guard lock(mutex_);
@@ -82,6 +91,7 @@ class PolledBackend : public Backend {
   struct Block {
     std::unique_ptr<std::byte[]> memory;
     std::size_t bytes;
+    DeviceId device;
   };
   struct Queued {
     Event event;
@@ -117,7 +127,7 @@ class PolledBackend : public Backend {
 
   const Machine machine_;
   Alarm alarm_;
-  std::mutex mutex_;                    // Guards what follows.
+  mutable std::mutex mutex_;            // Guards what follows.
   std::vector<std::size_t> used_;       // By device.
   std::map<std::byte*, Block> blocks_;  // What devices have given.
   std::vector<std::uint64_t> issued_;   // By stream.

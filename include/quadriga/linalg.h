@@ -41,15 +41,15 @@ struct Options {
 /// Errors:  invalid_argument if shapes, types or memory disagree; too_large if tiles don't fit on a
 ///          device; cancelled; what a source throws. C's content is unspecified after the last two.
 /// Cost:    2mnk flops (real).
-void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
-            Scalar beta, const MatrixView& c, const Options& options = {});
+void matmul(Engine& engine, Coefficient alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
+            Coefficient beta, const MatrixView& c, const Options& options = {});
 
 /// A triangle of C = alpha*op(A)*op(A)^T + beta*C; the other one is neither read nor written.
 ///
 /// Shapes:  op(A) is n x k, C is n x n and shares no memory with A. `op` is none or transpose.
 /// Errors:  as matmul.
-void syrk(Engine& engine, Scalar alpha, const Matrix& a, Op op, Scalar beta, const MatrixView& c,
-          Uplo uplo, const Options& options = {});
+void syrk(Engine& engine, Coefficient alpha, const Matrix& a, Op op, Coefficient beta,
+          const MatrixView& c, Uplo uplo, const Options& options = {});
 
 /// The same with op(A)^H: `op` is none or conjugate (or transpose for real types).
 void herk(Engine& engine, double alpha, const Matrix& a, Op op, double beta, const MatrixView& c,

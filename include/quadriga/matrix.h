@@ -22,12 +22,12 @@ enum class Op : std::uint8_t { none, transpose, conjugate };  ///< conjugate: co
 enum class Uplo : std::uint8_t { lower, upper };
 
 /// A real or complex scalar factor; doubles convert to it.
-struct Scalar {
+struct Coefficient {
   double real = 0;
   double imag = 0;
-  constexpr Scalar(double real_part = 0, double imaginary_part = 0) noexcept
+  constexpr Coefficient(double real_part = 0, double imaginary_part = 0) noexcept
       : real(real_part), imag(imaginary_part) {}
-  constexpr bool operator==(const Scalar&) const = default;
+  constexpr bool operator==(const Coefficient&) const = default;
 };
 
 /// A matrix in the caller's memory: element (i, j) at data + (i*row_stride + j*col_stride)

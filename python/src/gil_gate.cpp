@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Never destroyed: threads outlive the module.
-class Gate {
+class GilGate {
  public:
   bool enter() noexcept {
     if ((state_.fetch_add(1) & closed) == 0 || std::this_thread::get_id() == closer_) return true;
@@ -51,7 +51,7 @@ class Gate {
   std::condition_variable left_;
 };
 
-std::atomic<Gate*> current{new Gate};
+std::atomic<GilGate*> current{new GilGate};
 
 std::atomic<int> waiting{0};       ///< Threads of ours, for the GIL.
 std::atomic<unsigned> entered{0};  ///< How often one of them got it.
@@ -60,14 +60,14 @@ std::atomic<int> returning{0};     ///< Python's threads that ask for it after a
 /// Whoever was inside isn't in a child after fork(), but for the thread that forked, which holds
 /// the GIL.
 void begin_child() {
-  current.store(new Gate);
+  current.store(new GilGate);
   waiting.store(0);
   returning.store(0);
 }
 
 /// Its thread may be in a child now, whose gate is another.
 void leave(void* gate) noexcept {
-  if (gate == current.load()) static_cast<Gate*>(gate)->leave();
+  if (gate == current.load()) static_cast<GilGate*>(gate)->leave();
 }
 
 [[noreturn]] void stop_here() {
@@ -80,7 +80,7 @@ class KeptState {
  public:
   KeptState() = default;
   /// Within the gate.
-  void keep(Gate* gate) {
+  void keep(GilGate* gate) {
     if (gate_ != nullptr || PyGILState_GetThisThreadState() != nullptr) return;
     PyGILState_Ensure();
     PyEval_SaveThread();
@@ -98,7 +98,7 @@ class KeptState {
   KeptState& operator=(const KeptState&) = delete;
 
  private:
-  Gate* gate_ = nullptr;
+  GilGate* gate_ = nullptr;
 };
 thread_local KeptState kept_state;
 
@@ -119,7 +119,7 @@ void let_others_return() noexcept {
 }
 
 GilHere::GilHere() {
-  Gate* const gate = current.load();
+  GilGate* const gate = current.load();
   if (!gate->enter()) return;
   gate_ = gate;
   waiting.fetch_add(1, std::memory_order_relaxed);
@@ -176,7 +176,7 @@ GilReleased::~GilReleased() {
     PyEval_RestoreThread(state_);
     return;
   }
-  Gate* const gate = current.load();
+  GilGate* const gate = current.load();
   if (!gate->enter()) stop_here();
   returning.fetch_add(1, std::memory_order_relaxed);
   PyEval_RestoreThread(state_);
@@ -185,7 +185,7 @@ GilReleased::~GilReleased() {
 }
 
 void close_gate() {
-  Gate& gate = *current.load();
+  GilGate& gate = *current.load();
   gate.close();
   for (bool empty = false; !empty;) {
     PyThreadState* const state = PyEval_SaveThread();

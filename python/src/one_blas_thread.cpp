@@ -28,13 +28,13 @@ struct Library {
   int before = 1;
 };
 
-struct State {
+struct BlasState {
   int inside = 0;
   Py_ssize_t modules = -1;  ///< That were imported when libraries were looked for.
   std::vector<Library> libraries;
   PyObject* others = nullptr;  ///< Limits and restores those without such functions; null: none.
 };
-State state;
+BlasState state;
 
 using Functions = std::pair<std::uintptr_t, std::uintptr_t>;
 

@@ -139,7 +139,7 @@ bool flag(const char* name, nb::handle given) {
 }
 
 // What a collective takes on this rank; either place may be absent.
-struct Operands {
+struct ArrayPair {
   std::shared_ptr<ArrayPlace> from, into;
   int root = -1;
   ReduceOperation operation = ReduceOperation::sum;
@@ -163,7 +163,7 @@ bool gets(CallKind kind, bool is_root) {
          ((kind != CallKind::reduce && kind != CallKind::gather) || is_root);
 }
 
-Operands operands(CallKind kind, int rank, const Given& given) {
+ArrayPair operands(CallKind kind, int rank, const Given& given) {
   const int root = whole("root", given.root);
   const bool is_root = rank == root;
   const auto place = [&](const char* name, nb::handle array, bool writes, bool is_needed) {
@@ -183,7 +183,7 @@ Operands operands(CallKind kind, int rank, const Given& given) {
           given.counts};
 }
 
-void take_part(CommunicatorCore& core, CallKind kind, const Operands& with,
+void take_part(CommunicatorCore& core, CallKind kind, const ArrayPair& with,
                const Patience& patience) {
   static const MessageBuffer nothing;
   const MessageBuffer& from = with.from ? with.from->place : nothing;
@@ -219,7 +219,7 @@ void collective(PyCommunicator& self, const std::string& name, nb::handle from, 
                 nb::handle layout, nb::handle root, nb::handle operation, nb::handle reproducible,
                 const std::vector<std::int64_t>& counts, double deadline) {
   const CallKind kind = kind_named(name);
-  const Operands with = prepared(self, kind, deadline, [&] {
+  const ArrayPair with = prepared(self, kind, deadline, [&] {
     return operands(kind, self.communicator.rank(),
                     {from, into, layout, root, operation, reproducible, counts});
   });

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "bindings.h"
+#include "device/kinds.h"
 #include "gil_gate.h"
 #include "message/device_moves.h"
 #include "message/ports.h"
@@ -44,7 +45,7 @@ PyDevices make(const std::string& devices) {
   }
   Machine machine = Machine::parse(devices);
   for (const Device& each : machine.devices)
-    require(each.kind == DeviceKind::emulated,
+    require(properties_of(each.kind).messages == MessageMemory::of_machine,
             "Devices are emulated ones; arrays of CuPy and PyTorch are sent as they are");
   return {without_gil(message::ports::open(std::move(machine)))};
 }

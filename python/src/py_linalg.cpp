@@ -17,13 +17,13 @@
 namespace quadriga::python {
 namespace {
 
+using linalg::Coefficient;
 using linalg::Matrix;
 using linalg::Op;
-using linalg::Scalar;
 using linalg::Uplo;
 using Complex = std::complex<double>;
 
-Scalar scalar(Complex value) { return {value.real(), value.imag()}; }
+Coefficient scalar(Complex value) { return {value.real(), value.imag()}; }
 Op op_of(int op) { return static_cast<Op>(op); }
 Uplo uplo_of(bool lower) { return lower ? Uplo::lower : Uplo::upper; }
 

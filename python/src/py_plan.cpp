@@ -16,9 +16,9 @@ namespace quadriga::python {
 namespace {
 
 using message::PlannedMessage;
-using Places = std::vector<std::shared_ptr<ArrayPlace>>;
+using ArrayPlaces = std::vector<std::shared_ptr<ArrayPlace>>;
 
-std::vector<PlannedMessage> planned(nb::handle messages, bool receives, Places& places) {
+std::vector<PlannedMessage> planned(nb::handle messages, bool receives, ArrayPlaces& places) {
   std::vector<PlannedMessage> made;
   for (const nb::handle each : messages) {
     const auto message = nb::cast<nb::tuple>(each);
@@ -33,7 +33,7 @@ std::vector<PlannedMessage> planned(nb::handle messages, bool receives, Places& 
 
 PyPlan plan_of(const message::CommunicatorCore& communicator, nb::handle sends,
                nb::handle receives) {
-  const auto places = std::make_shared<Places>();
+  const auto places = std::make_shared<ArrayPlaces>();
   const auto leaving = planned(sends, false, *places);
   const auto arriving = planned(receives, true, *places);
   return {communicator.plan(leaving, arriving, places)};

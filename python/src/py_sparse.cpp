@@ -19,14 +19,15 @@
 namespace quadriga::python {
 namespace {
 
-using Address = std::uintptr_t;
+using ArrayAddress = std::uintptr_t;
 using Dict = nb::typed<nb::dict, nb::str, nb::any>;
 
-const void* at(Address address) noexcept { return reinterpret_cast<const void*>(address); }
-void* memory_at(Address address) noexcept { return reinterpret_cast<void*>(address); }
+const void* at(ArrayAddress address) noexcept { return reinterpret_cast<const void*>(address); }
+void* memory_at(ArrayAddress address) noexcept { return reinterpret_cast<void*>(address); }
 
-sparse::CsrView csr(std::int64_t rows, std::int64_t cols, std::int64_t elements, Address offsets,
-                    Address columns, Address values, int index_bytes, DType dtype) {
+sparse::CsrView csr(std::int64_t rows, std::int64_t cols, std::int64_t elements,
+                    ArrayAddress offsets, ArrayAddress columns, ArrayAddress values,
+                    int index_bytes, DType dtype) {
   return {rows, cols, elements, at(offsets), at(columns), at(values), index_bytes, dtype};
 }
 
@@ -153,7 +154,8 @@ class PySolver {
     state_.reset();
   }
 
-  void multiply(Address x, Address y, std::int64_t columns, const nb::object& keep) const {
+  void multiply(ArrayAddress x, ArrayAddress y, std::int64_t columns,
+                const nb::object& keep) const {
     auto memory = std::make_shared<Keep>();
     memory->add(keep);
     block(state_,
@@ -162,7 +164,7 @@ class PySolver {
   }
 
   template <class Rows>
-  void update(const Rows& a, Address diagonal, const nb::object& keep) const {
+  void update(const Rows& a, ArrayAddress diagonal, const nb::object& keep) const {
     auto memory = std::make_shared<Keep>();
     memory->add(keep);
     block(state_, {[solver = solver_, a, diagonal] { (*solver)->update(a, at(diagonal)); },
@@ -179,7 +181,7 @@ class PySolver {
     return *seconds;
   }
 
-  PySolve begin_cg(Address b, Address x, std::int64_t columns, double rtol, double atol,
+  PySolve begin_cg(ArrayAddress b, ArrayAddress x, std::int64_t columns, double rtol, double atol,
                    std::int64_t iterations, bool zero_start, bool checked,
                    const nb::object& keep) const {
     sparse::SolveOptions options;
@@ -244,7 +246,7 @@ class PySolver {
   std::shared_ptr<std::unique_ptr<sparse::Solver>> solver_;
 };
 
-sparse::SolverOptions solver_options(int format, int precondition, Address diagonal,
+sparse::SolverOptions solver_options(int format, int precondition, ArrayAddress diagonal,
                                      int inverse_rows, int parts, std::optional<bool> recorded,
                                      int exchange, int route, std::optional<bool> overlap,
                                      int degree) {
@@ -262,8 +264,8 @@ sparse::SolverOptions solver_options(int format, int precondition, Address diago
   return options;
 }
 
-void set_aggregation(sparse::SolverOptions& options, Address near_null, int vectors, int unknowns,
-                     double strength) {
+void set_aggregation(sparse::SolverOptions& options, ArrayAddress near_null, int vectors,
+                     int unknowns, double strength) {
   options.aggregation = {static_cast<const double*>(at(near_null)), vectors, unknowns, strength};
 }
 
@@ -315,7 +317,8 @@ PySolver make_solver(const PyEngine& engine, const Rows& a, const sparse::Solver
 }
 
 void laplacian(std::int64_t x, std::int64_t y, std::int64_t z, int points, std::int64_t first,
-               std::int64_t last, Address offsets, Address columns, Address values, DType dtype) {
+               std::int64_t last, ArrayAddress offsets, ArrayAddress columns, ArrayAddress values,
+               DType dtype) {
   const GilReleased released;
   sparse::laplacian({x, y, z, points}, first, last, static_cast<std::int64_t*>(memory_at(offsets)),
                     static_cast<std::int64_t*>(memory_at(columns)), memory_at(values), dtype);
@@ -323,7 +326,7 @@ void laplacian(std::int64_t x, std::int64_t y, std::int64_t z, int points, std::
 
 /// Numbers in a text of a file that is mapped or held elsewhere: how many, and where something else
 /// begins.
-nb::tuple read_numbers(Address text, std::int64_t bytes, Address out, std::int64_t most) {
+nb::tuple read_numbers(ArrayAddress text, std::int64_t bytes, ArrayAddress out, std::int64_t most) {
   sparse::NumbersRead read;
   {
     const GilReleased released;

@@ -24,7 +24,7 @@
 namespace quadriga::python {
 namespace {
 
-using Address = std::uintptr_t;
+using ArrayAddress = std::uintptr_t;
 
 struct MatrixState {
   std::shared_ptr<EngineState> engine;
@@ -47,12 +47,12 @@ auto submit(const StateRef& state, Work work) {
 
 /// Something of a matrix's, let go with the GIL free: the last one ends the matrix.
 template <class Value>
-class Held {
+class HeldValue {
  public:
-  Held(StateRef state, Value value) : state_(std::move(state)), value_(std::move(value)) {}
-  Held(Held&&) = default;
-  Held& operator=(Held&&) = delete;
-  ~Held() {
+  HeldValue(StateRef state, Value value) : state_(std::move(state)), value_(std::move(value)) {}
+  HeldValue(HeldValue&&) = default;
+  HeldValue& operator=(HeldValue&&) = delete;
+  ~HeldValue() {
     if (!state_) return;
     if (inside_body()) {
       end_elsewhere(std::pair(std::move(state_), std::move(value_)));  // the second goes first
@@ -71,8 +71,8 @@ class Held {
   std::optional<Value> value_;
 };
 
-using PyVector = Held<sparse::Vector>;
-using PyScalar = Held<sparse::Scalar>;
+using PyVector = HeldValue<sparse::Vector>;
+using PyScalar = HeldValue<sparse::Scalar>;
 
 PyScalar constant(std::complex<double> value) { return {nullptr, value}; }
 
@@ -155,7 +155,7 @@ void block_with(const StateRef& state, const nb::object& keep, Work work) {
                         std::move(memory), std::make_shared<Progress>(), nb::none()});
 }
 
-void copy_to(const PyVector& x, Address out, const nb::object& keep) {
+void copy_to(const PyVector& x, ArrayAddress out, const nb::object& keep) {
   block_with(x.state(), keep,
              [vector = *x, out](MatrixState&) { vector.copy_to(reinterpret_cast<void*>(out)); });
 }
@@ -184,7 +184,7 @@ class PyMatrix {
     state_.reset();
   }
 
-  PyVector vector(Address elements, const nb::object& keep) const {
+  PyVector vector(ArrayAddress elements, const nb::object& keep) const {
     auto made = std::make_shared<std::optional<sparse::Vector>>();
     block_with(state_, keep, [made, elements](MatrixState& state) {
       *made = state.matrix->vector(reinterpret_cast<const void*>(elements));

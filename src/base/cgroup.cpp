@@ -22,7 +22,7 @@ namespace {
 constexpr double no_limit = std::numeric_limits<double>::infinity();
 
 // A controller's group of this process, as /proc/self/cgroup tells.
-struct Group {
+struct ControllerGroup {
   std::string mount;  // Folder of the hierarchy.
   std::string path;   // Of the group inside it, as "/user.slice/a".
   bool unified = false;
@@ -54,17 +54,18 @@ bool lists(std::string_view controllers, std::string_view wanted) {
 }
 
 // Version 1's hierarchy if the controller is mounted there, else version 2's single one.
-std::optional<Group> group_of(const SystemPaths& paths, const std::string& controller) {
+std::optional<ControllerGroup> group_of(const SystemPaths& paths, const std::string& controller) {
   std::ifstream file(paths.proc + "/self/cgroup");
-  std::optional<Group> unified;
+  std::optional<ControllerGroup> unified;
   for (std::string line; std::getline(file, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string path = line.substr(second + 1);
-    if (controllers.empty()) unified = Group{paths.cgroup, path, true};
-    if (lists(controllers, controller)) return Group{paths.cgroup + "/" + controller, path, false};
+    if (controllers.empty()) unified = ControllerGroup{paths.cgroup, path, true};
+    if (lists(controllers, controller))
+      return ControllerGroup{paths.cgroup + "/" + controller, path, false};
   }
   return unified;
 }

@@ -25,14 +25,14 @@ namespace {
 
 constexpr std::array<std::string_view, 5> level_names{"debug", "info", "warning", "error", "off"};
 
-struct State {
+struct LogState {
   std::mutex mutex;
   std::shared_ptr<const LogSink> current;
   std::atomic<LogLevel> least{LogLevel::warning};
 };
 
-State& state() {
-  static State* const instance = new State;
+LogState& state() {
+  static LogState* const instance = new LogState;
   return *instance;
 }
 

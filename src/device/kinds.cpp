@@ -35,17 +35,20 @@ std::vector<KindOfDevice> built_in() {
       {.name = "emulated",
        .rates = "emulated",
        .runs = DeviceKind::cpu,
+       .properties = {.host_reaches_memory = true, .messages = MessageMemory::of_machine},
        .make =
            [](const Machine& machine, const BackendOptions& options) {
              return make_emulated_backend(machine, options.emulated_options);
            }},
       {.name = "cuda",
        .rates = "gpu",
+       .properties = {.runs_warps = true, .records = true, .messages = MessageMemory::of_process},
        .discover = discover_cuda,
        .absence = cuda_absence,
        .make = [](const Machine& machine,
                   const BackendOptions&) { return make_cuda_backend(machine); }},
       {.name = "file",
+       .properties = {.only_stores = true},
        .make = [](const Machine& machine,
                   const BackendOptions&) { return make_file_backend(machine); }},
   };
@@ -112,6 +115,16 @@ DeviceKind add_kind(KindOfDevice kind) {
 
 const KindOfDevice* find_kind(DeviceKind kind) noexcept { return table().at(kind); }
 const KindOfDevice* find_kind(std::string_view name) noexcept { return table().named(name); }
+
+const KindProperties& properties_of(DeviceKind kind) noexcept {
+  static const KindProperties nothing;
+  const KindOfDevice* const found = find_kind(kind);
+  return found ? found->properties : nothing;
+}
+
+bool is_accelerator(DeviceKind kind) noexcept {
+  return kind != DeviceKind::cpu && !properties_of(kind).only_stores;
+}
 
 std::vector<DeviceKind> all_kinds() {
   std::vector<DeviceKind> kinds(table().size());

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/device/meeting_variants.cpp: variants whose last to come works for all.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "device/kinds.h"
 #include "device/recorded_together.h"
 
 namespace quadriga {
+
+bool kernels_share_memory(const Machine& machine, std::span<const DeviceId> devices) {
+  return std::ranges::all_of(devices, [&](DeviceId each) {
+    const DeviceKind kind = machine.devices[each].kind;
+    return properties_of(kind).host_reaches_memory && variants_of(kind) == DeviceKind::cpu;
+  });
+}
 
 std::vector<Kernel> meeting_variants(std::size_t members,
                                      std::function<void(std::span<const Arguments>)> work) {

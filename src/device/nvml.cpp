@@ -29,7 +29,7 @@ struct PciInfo {
   unsigned domain, bus, device, device_id, subsystem_id;
   char address[32];
 };
-struct Memory {
+struct MemoryInfo {
   unsigned long long total, free, used;
 };
 struct Process {
@@ -144,7 +144,7 @@ GpuReading read_gpu(const Library& nvml, unsigned index) {
   PciInfo pci{};
   if (nvml("nvmlDeviceGetPciInfo_v3", gpu, &pci) == success)
     reading.pci_address = kernel_address(pci.address);
-  Memory memory{};
+  MemoryInfo memory{};
   if (nvml("nvmlDeviceGetMemoryInfo", gpu, &memory) == success) {
     reading.memory_bytes = memory.total;
     reading.used_bytes = memory.used;

@@ -2,8 +2,6 @@
 // src/device/recorded_absent.cpp: stands in for recordings in builds without CUDA.
 #include "device/recorded.h"
 
-#include <algorithm>
-
 #include "device/recorded_together.h"
 
 namespace quadriga {
@@ -11,8 +9,7 @@ namespace quadriga {
 Kernel recorded(Kernel variant) { return variant; }
 
 bool can_meet(const Machine& machine, std::span<const DeviceId> devices) {
-  return std::ranges::all_of(
-      devices, [&](DeviceId each) { return machine.devices[each].kind == DeviceKind::emulated; });
+  return kernels_share_memory(machine, devices);
 }
 
 std::vector<Kernel> recorded_together(std::size_t members,

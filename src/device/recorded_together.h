@@ -29,6 +29,9 @@ std::vector<Kernel> meeting_variants(std::size_t members,
 /// may have them all: several GPUs of a process with peer access, or emulated devices.
 bool can_meet(const Machine& machine, std::span<const DeviceId> devices);
 
+/// The same of devices whose kernels the host runs, on memory that it reaches.
+bool kernels_share_memory(const Machine& machine, std::span<const DeviceId> devices);
+
 /// How a program of several devices is queued.
 struct DeviceQueues {
   /// Of all members; `stream` is where the member's work goes.

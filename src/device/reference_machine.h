@@ -4,10 +4,14 @@
 
 #include <quadriga/machine.h>
 
+#include "device/device_speed.h"
+
 namespace quadriga {
 
 /// machines/h200x1.json as it was when this was built. Its `source` says how each figure was
 /// measured; `quadriga-bench kernels` and `copies` measure them on another machine.
 const Machine& reference_machine();
+/// How fast that machine's device is, to compare others with.
+const DeviceSpeed& reference_speed();
 
 }  // namespace quadriga

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "device/kinds.h"
+
 namespace quadriga {
 namespace {
 
@@ -28,7 +30,7 @@ std::vector<StagingGroup> plan_staging(const Machine& machine, int cores) {
   bool known = machine.nodes.size() > 1;
   for (DeviceId id = 0; id < machine.devices.size(); ++id) {
     const Device& device = machine.devices[id];
-    if (device.kind != DeviceKind::cuda) continue;
+    if (!is_accelerator(device.kind)) continue;
     all.devices.push_back(id);
     const Node* const node = node_of(machine, device);
     known = known && node != nullptr;

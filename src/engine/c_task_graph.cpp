@@ -43,9 +43,9 @@ using quadriga::TaskRange;
 using ClassOfC = quadriga_task_graph::Class;
 
 /// Asks the functions of a class, and keeps what they say of one task.
-class Asked {
+class AskedOfC {
  public:
-  Asked(const ClassOfC& of, Engine& engine)
+  AskedOfC(const ClassOfC& of, Engine& engine)
       : of_(of), engine_(engine), data_(of.codelet->codelet.access.size()) {}
 
   TaskRange range(TaskIndices known) const {
@@ -89,7 +89,7 @@ class Asked {
 };
 
 /// `operands` comes first: it asks for the whole task.
-quadriga::TaskClass class_of(const ClassOfC& of, Asked& asked) {
+quadriga::TaskClass class_of(const ClassOfC& of, AskedOfC& asked) {
   quadriga::TaskClass tasks;
   tasks.codelet = &of.codelet->codelet;
   tasks.ranges.assign(static_cast<std::size_t>(of.further_indices),
@@ -139,7 +139,7 @@ int64_t quadriga_task_graph_submit(quadriga_engine* engine, const quadriga_task_
     Engine& on = quadriga::opened(engine);
     if (!graph) refuse(2, "the graph is NULL; expected what quadriga_task_graph_create made");
     quadriga::TaskGraph made(graph->steps);
-    std::deque<Asked> asked;
+    std::deque<AskedOfC> asked;
     for (const ClassOfC& each : graph->classes)
       made.add(class_of(each, asked.emplace_back(each, on)));
     const auto is_stopped = [&] { return stop && stop(stop_context) != 0; };

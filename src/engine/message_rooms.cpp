@@ -6,12 +6,13 @@
 #include <exception>
 #include <utility>
 
+#include "device/kinds.h"
+
 namespace quadriga {
 namespace {
 
 bool has_rooms(const Device& device) noexcept {
-  return device.space != host_space &&
-         (device.kind == DeviceKind::emulated || device.kind == DeviceKind::cuda);
+  return device.space != host_space && properties_of(device.kind).messages != MessageMemory::none;
 }
 
 }  // namespace
@@ -45,13 +46,15 @@ MessageRooms::MessageRooms(Machine machine) : machine_(std::move(machine)) {
       any_ &= is_host(each) || is_host(other) || each.kind == other.kind;
 }
 
-/// Emulated devices have the engine's numbers; of GPUs the one that has the content is known.
+/// Devices of a machine's port have the engine's numbers; of the process's ports the one that has
+/// the content is known.
 MessageRooms::Port MessageRooms::port_of(const OperandPlace& place) {
-  if (machine_.devices[place.device].kind == DeviceKind::emulated) {
-    if (!emulated_) emulated_ = message::ports::open(machine_);
-    return {emulated_, place.device};
+  const DeviceKind kind = machine_.devices[place.device].kind;
+  if (properties_of(kind).messages == MessageMemory::of_machine) {
+    if (!of_machine_) of_machine_ = message::ports::open(machine_);
+    return {of_machine_, place.device};
   }
-  Port& known = cuda_[place.device];
+  Port& known = of_process_[place.device];
   if (!known.port && place.memory) known = {message::ports::cuda_at(place.memory), 0};
   return known;
 }

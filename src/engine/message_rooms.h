@@ -79,8 +79,8 @@ class MessageRooms : public std::enable_shared_from_this<MessageRooms> {
   const Machine machine_;
   bool any_ = false;
   std::mutex mutex_;
-  std::shared_ptr<message::DevicePort> emulated_;
-  std::map<DeviceId, Port> cuda_;
+  std::shared_ptr<message::DevicePort> of_machine_;
+  std::map<DeviceId, Port> of_process_;
   std::map<DeviceId, std::size_t> taken_;
 };
 

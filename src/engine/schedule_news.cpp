@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "device/kinds.h"
+
 namespace quadriga {
 
 void ScheduleNews::failed(Task& task, std::exception_ptr error, DeviceId device) {
@@ -31,7 +33,7 @@ void ScheduleNews::ran(const PlannedTask& planned, const Completion& completion)
 /// Who still reads it finds NaN.
 void ScheduleNews::freed(SpaceId space, std::byte* block, std::size_t bytes) {
   const DeviceId device = spaces_.spaces()[space].device;
-  if (poisons_ && machine_.devices[device].kind == DeviceKind::emulated)
+  if (poisons_ && properties_of(machine_.devices[device].kind).host_reaches_memory)
     std::memset(block, 0xff, bytes);
 }
 

@@ -130,7 +130,7 @@ linalg::MatrixView matrix(const Engine& engine, int argument, const char* name, 
 }
 
 template <class T>
-linalg::Scalar scalar(int argument, const char* name, const void* given) {
+linalg::Coefficient scalar(int argument, const char* name, const void* given) {
   if (!given) refuse(argument, std::string(name) + " is NULL");
   const T value = *static_cast<const T*>(given);
   return {static_cast<double>(std::real(value)), static_cast<double>(std::imag(value))};
@@ -146,12 +146,12 @@ void gemm(quadriga_engine* handle, char transa, char transb, std::int64_t m, std
   check_size(4, "m", m);
   check_size(5, "n", n);
   check_size(6, "k", k);
-  const linalg::Scalar alpha_value = scalar<T>(7, "alpha", alpha);
+  const linalg::Coefficient alpha_value = scalar<T>(7, "alpha", alpha);
   const bool as_is_a = op_a == linalg::Op::none;
   const bool as_is_b = op_b == linalg::Op::none;
   const auto a_view = matrix<T>(engine, 8, "A", a, as_is_a ? m : k, as_is_a ? k : m, lda);
   const auto b_view = matrix<T>(engine, 10, "B", b, as_is_b ? k : n, as_is_b ? n : k, ldb);
-  const linalg::Scalar beta_value = scalar<T>(12, "beta", beta);
+  const linalg::Coefficient beta_value = scalar<T>(12, "beta", beta);
   const auto c_view = matrix<T>(engine, 13, "C", c, m, n, ldc);
   check_apart(13, "C", c_view, "A", a_view);
   check_apart(13, "C", c_view, "B", b_view);

@@ -37,7 +37,7 @@ CallPlan plan_like_factorization(const Engine& engine, const Problem& problem,
 std::vector<ProductOrder> product_orders(const Engine& engine, const CallPlan& plan, DType dtype);
 
 /// C = A*B + beta*C by a plan of the caller's, for trials of plans; C has contiguous columns.
-void matmul_by(Engine& engine, const Matrix& a, const Matrix& b, Scalar beta, const MatrixView& c,
-               const Options& options, CallPlan plan);
+void matmul_by(Engine& engine, const Matrix& a, const Matrix& b, Coefficient beta,
+               const MatrixView& c, const Options& options, CallPlan plan);
 
 }  // namespace quadriga::linalg

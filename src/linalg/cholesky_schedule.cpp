@@ -33,9 +33,9 @@ double seconds_of(const CholeskyShape& shape, Kind kind) noexcept {
 }
 
 /// The steps on tile (i,j) are its updates by columns 0 to j-1, then potrf or trsm.
-class Schedule {
+class DecidedSteps {
  public:
-  Schedule(const CholeskyTimes& times, double limit)
+  DecidedSteps(const CholeskyTimes& times, double limit)
       : times_(times),
         tiles_(times.shape.tiles),
         limit_(limit),
@@ -293,7 +293,7 @@ double cholesky_seconds(const CholeskyTimes& times, double limit) {
     first += width;
   }
   if (copies >= limit) return endless;
-  return std::max(copies, Schedule(times, limit).run());
+  return std::max(copies, DecidedSteps(times, limit).run());
 }
 
 }  // namespace quadriga::linalg

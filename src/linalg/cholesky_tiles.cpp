@@ -14,8 +14,8 @@
 namespace quadriga::linalg {
 namespace {
 
-constexpr Scalar one{1, 0};
-constexpr Scalar minus_one{-1, 0};
+constexpr Coefficient one{1, 0};
+constexpr Coefficient minus_one{-1, 0};
 
 /// Submits the steps of one factorization.
 class Steps {

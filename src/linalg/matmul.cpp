@@ -22,8 +22,8 @@ namespace {
 
 /// C = alpha*X*Y + beta*C on tiles.
 struct TiledProduct {
-  Scalar alpha;
-  Scalar beta;
+  Coefficient alpha;
+  Coefficient beta;
   Input x;
   Input y;
   std::unique_ptr<Tiles> c;
@@ -51,8 +51,8 @@ void submit(Run& run, TiledProduct& product, const Product& at, DeviceId owner) 
   const std::int64_t tiles_left = tiles - product.submitted++ / sum.count();
   where.priority = priority(product, at, tiles_left <= 2 * product.sharing_cores);
   const bool first = at.k == 0;
-  const bool overwrites = first && product.beta == Scalar(0);
-  kernels::GemmParams params{product.alpha, first ? product.beta : Scalar(1), product.x.op,
+  const bool overwrites = first && product.beta == Coefficient(0);
+  kernels::GemmParams params{product.alpha, first ? product.beta : Coefficient(1), product.x.op,
                              product.y.op};
   params.allow_tf32 = product.allow_tf32;
   const std::int64_t of_b = sum_of_b.holder(sum.first(at.k));
@@ -112,22 +112,23 @@ void check(Engine& engine, const Matrix& a, Op op_a, const Matrix& b, Op op_b, c
 /// `plan_of(problem, home)`: the plan of C, which has contiguous columns or is its transpose.
 using PlanOf = std::function<CallPlan(const Problem& problem, DeviceId home)>;
 
-void multiply(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
-              Scalar beta, const MatrixView& c, const Options& options, const PlanOf& plan_of) {
+void multiply(Engine& engine, Coefficient alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
+              Coefficient beta, const MatrixView& c, const Options& options,
+              const PlanOf& plan_of) {
   const NamedCall named(engine, "matmul");
   const Matrix whole_c(c);
-  const HostAccess held =
-      guard(engine, {{&a}, {&b}, {&whole_c, beta == Scalar(0) ? Access::write : Access::update}});
+  const HostAccess held = guard(
+      engine, {{&a}, {&b}, {&whole_c, beta == Coefficient(0) ? Access::write : Access::update}});
   check(engine, a, op_a, b, op_b, c, options);
   const std::int64_t inner = op_a == Op::none ? a.cols() : a.rows();
   if (empty(c)) return;
-  if (inner == 0 || alpha == Scalar(0)) return scale_anywhere(engine, beta, c);
+  if (inner == 0 || alpha == Coefficient(0)) return scale_anywhere(engine, beta, c);
   Form form_a = form_of(op_a, a.dtype());
   Form form_b = form_of(op_b, b.dtype());
   // C^T = op(B)^T * op(A)^T has contiguous columns.
   const bool by_rows = layout_of(c) == ViewKind::rows;
   Problem problem{Problem::Kind::matmul, c.rows, c.cols, inner, c.dtype};
-  problem.accumulate = beta != Scalar(0);
+  problem.accumulate = beta != Coefficient(0);
   if (by_rows) std::swap(problem.m, problem.n);
   CallPlan plan = plan_of(problem, common_device(engine, {&a, &b, &whole_c}));
   Run run(engine, options,
@@ -157,16 +158,16 @@ void multiply(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matr
 
 }  // namespace
 
-void matmul(Engine& engine, Scalar alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
-            Scalar beta, const MatrixView& c, const Options& options) {
+void matmul(Engine& engine, Coefficient alpha, const Matrix& a, Op op_a, const Matrix& b, Op op_b,
+            Coefficient beta, const MatrixView& c, const Options& options) {
   multiply(engine, alpha, a, op_a, b, op_b, beta, c, options,
            [&](const Problem& problem, DeviceId home) {
              return linalg::plan(engine, problem, home, options);
            });
 }
 
-void matmul_by(Engine& engine, const Matrix& a, const Matrix& b, Scalar beta, const MatrixView& c,
-               const Options& options, CallPlan plan) {
+void matmul_by(Engine& engine, const Matrix& a, const Matrix& b, Coefficient beta,
+               const MatrixView& c, const Options& options, CallPlan plan) {
   multiply(engine, 1, a, Op::none, b, Op::none, beta, c, options,
            [&](const Problem&, DeviceId) { return std::move(plan); });
 }

@@ -46,7 +46,7 @@ struct Pieces {
 /// Tiles in the order in which a device comes to them: in groups of as many as devices share them,
 /// each device beginning a group with another, which it fetches from the host; the rest of the
 /// group it gets from those others.
-struct Sequence {
+struct SharedOrder {
   Range all;
   std::int64_t sharers = 1;
   std::int64_t phase = 0;
@@ -61,8 +61,8 @@ struct Sequence {
 /// What a device computes: devices of a row of the grid share tiles of A, those of a column tiles
 /// of B.
 struct Place {
-  Sequence rows;
-  Sequence cols;
+  SharedOrder rows;
+  SharedOrder cols;
 };
 
 /// Cuts tilings into pieces of whole granules.
@@ -318,7 +318,7 @@ class ListPlanner {
     return shape;
   }
 
-  void set_lengths(const ProductPlan& plan, const Sequence& cols, ListShape& shape) const {
+  void set_lengths(const ProductPlan& plan, const SharedOrder& cols, ListShape& shape) const {
     for (std::int64_t j = 0; j < shape.cols.size(); ++j)
       shape.widths.push_back(real(plan.cols.length(cols.at(j))) / real(plan.cols.tile));
     for (std::int64_t k = 0; k < shape.inner; ++k)

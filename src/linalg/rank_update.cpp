@@ -16,8 +16,8 @@ namespace {
 
 /// A triangle of C = alpha*X*X^T + beta*C, or with X^H.
 struct RankUpdate {
-  Scalar alpha;
-  Scalar beta;
+  Coefficient alpha;
+  Coefficient beta;
   bool hermitian = false;
   Input x;
   std::unique_ptr<Tiles> c;
@@ -36,7 +36,7 @@ void submit(Run& run, const RankUpdate& update, std::int64_t i, std::int64_t j, 
             SubmitOptions where) {
   const bool lower = update.uplo == Uplo::lower;
   const auto [row, col] = lower ? std::pair(i, j) : std::pair(j, i);
-  const Scalar beta = k == 0 ? update.beta : Scalar(1);
+  const Coefficient beta = k == 0 ? update.beta : Coefficient(1);
   const DType dtype = update.c->dtype();
   const Data left = update.x.read(row, k, where);
   const Data c = update.c->update(row, col, where);
@@ -84,15 +84,15 @@ void check(Engine& engine, const Matrix& a, Op op, const MatrixView& c, const Op
   check_finite(engine, options, "A", a);
 }
 
-void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, Op op, Scalar beta,
-                 const MatrixView& c, Uplo uplo, const Options& options) {
+void rank_update(Engine& engine, bool hermitian, Coefficient alpha, const Matrix& a, Op op,
+                 Coefficient beta, const MatrixView& c, Uplo uplo, const Options& options) {
   const NamedCall named(engine, hermitian ? "herk" : "syrk");
   const Matrix result(c);
   const HostAccess held = guard(engine, {{&a}, {&result, Access::update}});
   check(engine, a, op, c, options);
   const std::int64_t inner = op == Op::none ? a.cols() : a.rows();
   if (empty(c)) return;
-  if (inner == 0 || alpha == Scalar(0)) return scale_triangle_anywhere(engine, beta, c, uplo);
+  if (inner == 0 || alpha == Coefficient(0)) return scale_triangle_anywhere(engine, beta, c, uplo);
   const CallPlan plan = plan_like_factorization(
       engine, {Problem::Kind::cholesky, c.rows, c.rows, inner, c.dtype}, options);
   const Tiling& tiling = plan.rows;
@@ -118,8 +118,8 @@ void rank_update(Engine& engine, bool hermitian, Scalar alpha, const Matrix& a, 
 
 }  // namespace
 
-void syrk(Engine& engine, Scalar alpha, const Matrix& a, Op op, Scalar beta, const MatrixView& c,
-          Uplo uplo, const Options& options) {
+void syrk(Engine& engine, Coefficient alpha, const Matrix& a, Op op, Coefficient beta,
+          const MatrixView& c, Uplo uplo, const Options& options) {
   require(op != Op::conjugate || !is_complex(c.dtype),
           "syrk takes A or its transpose; herk takes the conjugate transpose");
   rank_update(engine, false, alpha, a, op, beta, c, uplo, options);

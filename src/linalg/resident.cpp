@@ -66,11 +66,11 @@ SubmitOptions there(const MatrixView& view) {
   return where;
 }
 
-void scale_there(Engine& engine, Scalar factor, const MatrixView& c, Part part) {
-  if (factor == Scalar(1) || empty(c)) return;
+void scale_there(Engine& engine, Coefficient factor, const MatrixView& c, Part part) {
+  if (factor == Coefficient(1) || empty(c)) return;
   const Options options;
   Run run(engine, options, 1);
-  if (factor == Scalar(0)) {
+  if (factor == Coefficient(0)) {
     submit_clear(run, c, part, large);
   } else {
     for_each_tile(run, c, part, large, [&](Data tile, const TileRegion& region) {
@@ -103,12 +103,12 @@ void submit_clear(Run& run, const MatrixView& view, Part part, std::int64_t tile
   });
 }
 
-void scale_anywhere(Engine& engine, Scalar factor, const MatrixView& c) {
+void scale_anywhere(Engine& engine, Coefficient factor, const MatrixView& c) {
   if (on_device(c)) return scale_there(engine, factor, c, Part::all);
   scale(factor, c);
 }
 
-void scale_triangle_anywhere(Engine& engine, Scalar factor, const MatrixView& c, Uplo uplo) {
+void scale_triangle_anywhere(Engine& engine, Coefficient factor, const MatrixView& c, Uplo uplo) {
   if (on_device(c))
     return scale_there(engine, factor, c, uplo == Uplo::lower ? Part::lower : Part::upper);
   scale_triangle(factor, c, uplo);

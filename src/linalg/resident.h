@@ -24,8 +24,8 @@ constexpr kernels::Part strict_other(Uplo uplo) noexcept {
 }
 
 /// C = factor*C, or its triangle with the diagonal; with factor 0, C isn't read. Returns when done.
-void scale_anywhere(Engine& engine, Scalar factor, const MatrixView& c);
-void scale_triangle_anywhere(Engine& engine, Scalar factor, const MatrixView& c, Uplo uplo);
+void scale_anywhere(Engine& engine, Coefficient factor, const MatrixView& c);
+void scale_triangle_anywhere(Engine& engine, Coefficient factor, const MatrixView& c, Uplo uplo);
 
 /// Whether every element is finite.
 bool finite_anywhere(Engine& engine, const MatrixView& view);

@@ -14,7 +14,7 @@ namespace quadriga::linalg {
 namespace {
 
 template <class T>
-T multiply(Scalar factor, const T& value) noexcept {
+T multiply(Coefficient factor, const T& value) noexcept {
   if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(factor.real) * value;
   } else {
@@ -171,11 +171,11 @@ void copy(const MatrixView& from, const MatrixView& to, bool conjugate) {
   });
 }
 
-void scale(Scalar factor, const MatrixView& c) {
-  if (factor == Scalar(1)) return;
+void scale(Coefficient factor, const MatrixView& c) {
+  if (factor == Coefficient(1)) return;
   with_number_type(c.dtype, [&]<class T>() {
     T* const elements = pointer<T>(c);
-    const bool clear = factor == Scalar(0);
+    const bool clear = factor == Coefficient(0);
     for_each(c, [&](std::int64_t i, std::int64_t j) {
       T& element = elements[i * c.row_stride + j * c.col_stride];
       element = clear ? T{} : multiply(factor, element);
@@ -183,7 +183,7 @@ void scale(Scalar factor, const MatrixView& c) {
   });
 }
 
-void scale_triangle(Scalar factor, const MatrixView& c, Uplo uplo) {
+void scale_triangle(Coefficient factor, const MatrixView& c, Uplo uplo) {
   for (std::int64_t j = 0; j < c.cols; ++j) {
     const std::int64_t first = uplo == Uplo::lower ? j : 0;
     const std::int64_t end = uplo == Uplo::lower ? c.rows : j + 1;

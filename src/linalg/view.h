@@ -42,9 +42,9 @@ bool same(const MatrixView& a, const MatrixView& b) noexcept;
 /// to = from, conjugated if asked; shapes and types agree.
 void copy(const MatrixView& from, const MatrixView& to, bool conjugate = false);
 /// C = factor*C; with factor 0, C isn't read.
-void scale(Scalar factor, const MatrixView& c);
+void scale(Coefficient factor, const MatrixView& c);
 /// The same for a triangle with its diagonal.
-void scale_triangle(Scalar factor, const MatrixView& c, Uplo uplo);
+void scale_triangle(Coefficient factor, const MatrixView& c, Uplo uplo);
 /// C = conj(C).
 void conjugate(const MatrixView& c);
 /// Sets the strict triangle to zero.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "device/kinds.h"
 
 namespace quadriga {
 
@@ -84,7 +85,7 @@ void DeviceSpaces::open(const Machine& machine, DeviceId device) {
   const Device& described = machine.devices[device];
   SpaceResources& space = spaces_[described.space];
   space.device = device;
-  space.is_file = described.kind == DeviceKind::file;
+  space.is_file = properties_of(described.kind).only_stores;
   space.node = described.node;
   if (described.memory_bytes < least) {
     const std::optional<std::size_t> free = backend_.free_bytes(device);

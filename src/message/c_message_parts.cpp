@@ -16,11 +16,11 @@ namespace {
 
 // Counts and displacements as C has them, and how many elements they reach over. Their sizes are
 // checked here only so far that this number exists: what is wrong is told by who uses them.
-struct Reach {
+struct CountedElements {
   Counts of;
   std::int64_t elements = 0;
 
-  Reach(const std::int64_t* counts, const std::int64_t* displacements, int ranks) {
+  CountedElements(const std::int64_t* counts, const std::int64_t* displacements, int ranks) {
     require(counts != nullptr, "the counts are NULL");
     const auto size = static_cast<std::size_t>(ranks);
     of.counts = {counts, size};
@@ -78,7 +78,7 @@ std::int64_t quadriga_igatherv(quadriga_communicator* comm, const void* from, st
   return message::started(comm, CallKind::gatherv, request, [&](const Communicator& ranks) {
     const auto own = message::sent(from, count, message::one_element(of));
     if (ranks.rank() != root) return message::igatherv(ranks, own, {}, {}, root);
-    const message::Reach reach(counts, displacements, ranks.size());
+    const message::CountedElements reach(counts, displacements, ranks.size());
     return message::igatherv(ranks, own, message::received(into, reach.elements, of), reach.of,
                              root);
   });
@@ -89,7 +89,7 @@ std::int64_t quadriga_iallgatherv(quadriga_communicator* comm, const void* from,
                                   const std::int64_t* displacements, const quadriga_layout* of,
                                   quadriga_request** request) {
   return message::started(comm, CallKind::allgatherv, request, [&](const Communicator& ranks) {
-    const message::Reach reach(counts, displacements, ranks.size());
+    const message::CountedElements reach(counts, displacements, ranks.size());
     return message::iallgatherv(ranks, message::sent(from, count, message::one_element(of)),
                                 message::received(into, reach.elements, of), reach.of);
   });
@@ -102,7 +102,7 @@ std::int64_t quadriga_iscatterv(quadriga_communicator* comm, const void* from,
   return message::started(comm, CallKind::scatterv, request, [&](const Communicator& ranks) {
     const auto own = message::received(into, count, message::one_element(of));
     if (ranks.rank() != root) return message::iscatterv(ranks, {}, {}, own, root);
-    const message::Reach reach(counts, displacements, ranks.size());
+    const message::CountedElements reach(counts, displacements, ranks.size());
     return message::iscatterv(ranks, message::sent(from, reach.elements, of), reach.of, own, root);
   });
 }
@@ -114,8 +114,8 @@ std::int64_t quadriga_ialltoallv(quadriga_communicator* comm, const void* from,
                                  const std::int64_t* receive_displacements,
                                  const quadriga_layout* of, quadriga_request** request) {
   return message::started(comm, CallKind::alltoallv, request, [&](const Communicator& ranks) {
-    const message::Reach leaving(send_counts, send_displacements, ranks.size());
-    const message::Reach arriving(receive_counts, receive_displacements, ranks.size());
+    const message::CountedElements leaving(send_counts, send_displacements, ranks.size());
+    const message::CountedElements arriving(receive_counts, receive_displacements, ranks.size());
     return message::ialltoallv(
         ranks, message::sent(from, leaving.elements, message::one_element(of)), leaving.of,
         message::received(into, arriving.elements, of), arriving.of);
@@ -126,7 +126,7 @@ std::int64_t quadriga_ireduce_scatter(quadriga_communicator* comm, const void* f
                                       const std::int64_t* counts, const quadriga_layout* of,
                                       quadriga_operation operation, quadriga_request** request) {
   return message::started(comm, CallKind::reduce_scatter, request, [&](const Communicator& ranks) {
-    const message::Reach reach(counts, nullptr, ranks.size());
+    const message::CountedElements reach(counts, nullptr, ranks.size());
     const std::int64_t own = counts[ranks.rank()];
     return message::ireduce_scatter(
         ranks, message::sent(from, reach.elements, message::one_element(of)),

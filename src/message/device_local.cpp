@@ -58,16 +58,16 @@ class StagedMove final : public DeviceMove {
   std::optional<DeviceWriter> writer_;
 };
 
-class Reduction final : public DeviceMove {
+class DeviceReduction final : public DeviceMove {
  public:
-  Reduction(const MessageBuffer& into, const MessageBuffer& from, const MessageBuffer& with,
-            ReduceOperation operation, ElementType type)
+  DeviceReduction(const MessageBuffer& into, const MessageBuffer& from, const MessageBuffer& with,
+                  ReduceOperation operation, ElementType type)
       : port_(into.port) {
     // One pass, by kernels alone: copies would wait behind those of messages.
     const CombinePart part{into.flat(), from.flat(), with.flat(), into.bytes(), type};
     last_ = port_->packing().combine(into.device, PortLane::out, part, operation);
   }
-  ~Reduction() override {
+  ~DeviceReduction() override {
     if (!ended_) port_->operations().finish(last_);
   }
 
@@ -104,7 +104,7 @@ std::shared_ptr<DeviceMove> reduction_on_device(const MessageBuffer& into,
                                                 const MessageBuffer& from,
                                                 const MessageBuffer& with,
                                                 ReduceOperation operation, ElementType type) {
-  return std::make_shared<Reduction>(into, from, with, operation, type);
+  return std::make_shared<DeviceReduction>(into, from, with, operation, type);
 }
 
 Room::Room(Home home, std::size_t bytes) : home_(std::move(home)), bytes_(bytes) {

@@ -38,15 +38,15 @@ std::size_t scratch_bytes(bool is_cuda) {
 
 }  // namespace
 
-DevicePort::DevicePort(Machine machine, const Wrap& wrap, CudaPort cuda)
-    : is_cuda_(!machine.devices.empty() && machine.devices.front().kind == DeviceKind::cuda),
-      cuda_(cuda),
+DevicePort::DevicePort(Machine machine, const Wrap& wrap, std::optional<CudaPort> cuda)
+    : is_cuda_(cuda.has_value()),
+      cuda_(cuda.value_or(CudaPort{})),
       number_(++made_ports),
       backend_(backend_for(std::move(machine), wrap)),
       operations_(*backend_),
       memory_(*backend_, operations_),
       blocks_(*backend_, memory_, scratch_bytes(is_cuda_)),
-      packing_(operations_, is_cuda_ ? std::optional(cuda.ordinal) : std::nullopt),
+      packing_(operations_, is_cuda_ ? std::optional(cuda_.ordinal) : std::nullopt),
       streams_(*backend_, operations_, is_cuda_,
                [this]() -> std::shared_ptr<void> { return weak_from_this().lock(); }) {}
 

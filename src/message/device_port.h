@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "device/backend.h"
 #include "message/port_blocks.h"
@@ -27,9 +28,10 @@ class DevicePort : public std::enable_shared_from_this<DevicePort> {
  public:
   /// Puts another backend around the port's: tests make it fail.
   using Wrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
-  /// For the devices of a machine, all emulated, or one CUDA device. See ports.h.
+  /// For the devices of a machine whose memory the host reaches, or `cuda`: for that one. See
+  /// ports.h.
   /// Errors: those of the backend; invalid_argument for a machine without memory of devices.
-  explicit DevicePort(Machine machine, const Wrap& wrap = {}, CudaPort cuda = {});
+  explicit DevicePort(Machine machine, const Wrap& wrap = {}, std::optional<CudaPort> cuda = {});
   /// Waits for what is queued.
   ~DevicePort();
   DevicePort(const DevicePort&) = delete;

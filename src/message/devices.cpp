@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "device/kinds.h"
 #include "message/device_moves.h"
 #include "message/ports.h"
 
@@ -26,7 +27,7 @@ std::shared_ptr<DevicePort> port_for(const std::string& devices) {
   }
   Machine machine = Machine::parse(devices);
   for (const Device& each : machine.devices)
-    require(each.kind == DeviceKind::emulated,
+    require(properties_of(each.kind).messages == MessageMemory::of_machine,
             "Devices: '" + devices + "': expected emulated devices, or cuda:NUMBER");
   return ports::open(std::move(machine));
 }

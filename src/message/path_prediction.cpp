@@ -19,7 +19,7 @@
 namespace quadriga::message {
 namespace {
 
-using Seconds = std::optional<double>;
+using MaybeSeconds = std::optional<double>;
 using Clock = std::chrono::steady_clock;
 
 double measured_rate() {
@@ -77,9 +77,9 @@ double measured_latency() {
 }
 
 // Of one copy on the port's machine; nothing where no link is stated, as within a device.
-Seconds copy_seconds(const DevicePort& port, SpaceId from, SpaceId into, std::size_t bytes) {
+MaybeSeconds copy_seconds(const DevicePort& port, SpaceId from, SpaceId into, std::size_t bytes) {
   const double seconds = port.seconds(from, into, bytes);
-  return from != into && std::isfinite(seconds) ? Seconds(seconds) : std::nullopt;
+  return from != into && std::isfinite(seconds) ? MaybeSeconds(seconds) : std::nullopt;
 }
 
 class Paths {
@@ -89,7 +89,7 @@ class Paths {
 
   std::vector<PredictedPath> all() {
     if (q_.is_own) {
-      add("copy", q_.from.on_device() ? Seconds() : Seconds(copies(2)), true,
+      add("copy", q_.from.on_device() ? MaybeSeconds() : MaybeSeconds(copies(2)), true,
           "a message of a rank to itself passes through the library's memory");
       return std::move(paths_);
     }
@@ -105,20 +105,20 @@ class Paths {
     return count * static_cast<double>(bytes_) / q_.rates.bytes_per_second;
   }
   /// A message that is offered, and its end that is told.
-  Seconds with_offer(Seconds seconds) const {
-    return seconds ? Seconds(*seconds + 2 * q_.rates.latency_seconds) : seconds;
+  MaybeSeconds with_offer(MaybeSeconds seconds) const {
+    return seconds ? MaybeSeconds(*seconds + 2 * q_.rates.latency_seconds) : seconds;
   }
-  void add(const char* name, Seconds seconds, bool is_chosen, std::string why) {
+  void add(const char* name, MaybeSeconds seconds, bool is_chosen, std::string why) {
     paths_.push_back({name, seconds, is_chosen, std::move(why)});
   }
   /// What arrives on the host goes on to the receive's device; the slower of both decides.
-  Seconds onward(double seconds) const {
+  MaybeSeconds onward(double seconds) const {
     if (!q_.into.on_device()) return seconds;
     const DevicePort& port = *q_.into.port;
     const SpaceId target = port.space(q_.into.device);
-    const Seconds last = copy_seconds(port, host_space, target, bytes_);
+    const MaybeSeconds last = copy_seconds(port, host_space, target, bytes_);
     if (!last) return last;
-    const Seconds block =
+    const MaybeSeconds block =
         copy_seconds(port, host_space, target, std::min(bytes_, PortBlocks::block_bytes));
     return std::max(seconds, *last) + *block;
   }
@@ -128,8 +128,8 @@ class Paths {
     const bool lies_flat = q_.from.flat() != nullptr;
     const std::string size = fmt::format("{} bytes", bytes_);
     if (fits) {
-      const Seconds there = onward(copies(2));
-      add("slot", there ? Seconds(*there + q_.rates.latency_seconds) : there, true,
+      const MaybeSeconds there = onward(copies(2));
+      add("slot", there ? MaybeSeconds(*there + q_.rates.latency_seconds) : there, true,
           fmt::format("{} fit a shared slot of {}", size, q_.slot_bytes));
     }
     const bool reads = q_.can_read && !q_.is_thread && lies_flat;
@@ -155,8 +155,8 @@ class Paths {
         is_staged                       ? text_of(q_.known)
         : q_.known == PairPath::unknown ? "it is tried at the first message"
                                         : "the receiver has opened this rank's memory");
-    const Seconds leaves = copy_seconds(port, source, host_space, bytes_);
-    Seconds staged = leaves ? onward(std::max(*leaves, host_)) : leaves;
+    const MaybeSeconds leaves = copy_seconds(port, source, host_space, bytes_);
+    MaybeSeconds staged = leaves ? onward(std::max(*leaves, host_)) : leaves;
     if (staged && !q_.into.on_device())
       *staged += static_cast<double>(std::min(bytes_, q_.piece_bytes)) / q_.rates.bytes_per_second;
     add("staged", with_offer(staged), is_staged,
@@ -165,7 +165,7 @@ class Paths {
 
   const PathQuestion& q_;
   const std::size_t bytes_;
-  const double host_;  ///< Seconds of one copy by the host.
+  const double host_;  ///< MaybeSeconds of one copy by the host.
   std::vector<PredictedPath> paths_;
 };
 

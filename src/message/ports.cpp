@@ -70,7 +70,8 @@ std::shared_ptr<DevicePort> cuda(int ordinal) {
   const std::lock_guard lock(*mutex);
   std::shared_ptr<DevicePort>& port = (*made)[ordinal];
   if (!port)
-    port = listed(new DevicePort(machine_of_cuda(ordinal), {}, {ordinal, peer_rate_of(ordinal)}));
+    port = listed(
+        new DevicePort(machine_of_cuda(ordinal), {}, CudaPort{ordinal, peer_rate_of(ordinal)}));
   return port;
 }
 

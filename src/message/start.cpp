@@ -36,22 +36,22 @@ std::string hexadecimal(const Nonce& bytes) {
 }
 
 // Who started this process, and how it names what we need.
-struct Launcher {
+struct StartedBy {
   std::string_view name;
   const char* rank;
   const char* size;
   const char* local_size;
 };
-constexpr Launcher ours{"quadriga launch", "QUADRIGA_LAUNCH_RANK", "QUADRIGA_LAUNCH_SIZE", ""};
-constexpr Launcher torchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"};
-constexpr Launcher open_mpi{"Open MPI's mpiexec", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-                            "OMPI_COMM_WORLD_LOCAL_SIZE"};
-constexpr Launcher hydra{"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"};
+constexpr StartedBy ours{"quadriga launch", "QUADRIGA_LAUNCH_RANK", "QUADRIGA_LAUNCH_SIZE", ""};
+constexpr StartedBy torchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"};
+constexpr StartedBy open_mpi{"Open MPI's mpiexec", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                             "OMPI_COMM_WORLD_LOCAL_SIZE"};
+constexpr StartedBy hydra{"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"};
 
 // Reads what one launcher says. Errors name its variable.
 class Said {
  public:
-  Said(const Launcher& launcher, const Variables& all) : launcher_(launcher), all_(all) {}
+  Said(const StartedBy& launcher, const Variables& all) : launcher_(launcher), all_(all) {}
 
   bool any() const { return all_.contains(launcher_.rank) || all_.contains(launcher_.size); }
   const std::string& text(const char* name) const {
@@ -82,7 +82,7 @@ class Said {
   }
 
  private:
-  const Launcher& launcher_;
+  const StartedBy& launcher_;
   const Variables& all_;
 };
 

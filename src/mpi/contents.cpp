@@ -7,14 +7,14 @@ namespace quadriga::mpi {
 namespace {
 
 // How many arguments of each kind there are.
-struct Envelope {
+struct Contained {
   int combiner = MPI_COMBINER_NAMED;
   WideCount integers = 0;
   WideCount addresses = 0;
   WideCount counts = 0;
   WideCount types = 0;
 
-  explicit Envelope(MPI_Datatype datatype) noexcept {
+  explicit Contained(MPI_Datatype datatype) noexcept {
 #ifdef QUADRIGA_WIDE_COUNTS
     PMPI_Type_get_envelope_c(datatype, &integers, &addresses, &counts, &types, &combiner);
 #else
@@ -41,7 +41,7 @@ std::vector<std::int64_t> taken_of(const std::vector<Value>& values) {
 }  // namespace
 
 Contents::Contents(MPI_Datatype datatype) {
-  const Envelope made(datatype);
+  const Contained made(datatype);
   combiner_ = made.combiner;
   if (made.is_named()) return;
   auto integers = room<int>(made.integers);
@@ -65,7 +65,7 @@ Contents::Contents(MPI_Datatype datatype) {
 
 Contents::~Contents() {
   for (MPI_Datatype& each : types_)
-    if (!Envelope(each).is_named()) PMPI_Type_free(&each);
+    if (!Contained(each).is_named()) PMPI_Type_free(&each);
 }
 
 bool Contents::is_named() const noexcept {

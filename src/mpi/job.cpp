@@ -102,7 +102,7 @@ bool is_by(const std::string& name, int process) {
   return is;
 }
 
-struct Names {
+struct NamesOfJob {
   std::size_t started = 0;
   std::vector<int> ranks;
 };
@@ -119,8 +119,8 @@ std::set<std::string> listed(const std::string& key) {
 }
 
 // Names are key PID or key PID . RANK.
-Names names_of(const std::string& key) {
-  Names found;
+NamesOfJob names_of(const std::string& key) {
+  NamesOfJob found;
   for (const std::string& name : listed(key)) {
     const char* const end = name.data() + name.size();
     int process = 0;
@@ -153,7 +153,7 @@ std::vector<int> Job::ranks(int own_rank) {
   if (known_ < 0) return {own_rank};
   const auto until = std::chrono::steady_clock::now() + 60s;
   do {
-    const Names found = names_of(key_);
+    const NamesOfJob found = names_of(key_);
     if (found.started > 0 && found.ranks.size() >= found.started) return found.ranks;
     std::this_thread::sleep_for(1ms);
   } while (std::chrono::steady_clock::now() < until);

@@ -25,11 +25,11 @@ bool is_allowed(char letter) {
          letter == '-';
 }
 
-using Names = std::vector<std::string>;
+using RecordNames = std::vector<std::string>;
 
 /// A context with this deleter is names of fasta(): no other code knows it.
 struct DeleteNames {
-  void operator()(const Names* names) const { delete names; }
+  void operator()(const RecordNames* names) const { delete names; }
 };
 
 class FastaReader {
@@ -50,7 +50,7 @@ class FastaReader {
     if (!has_title_) return false;
     letters_.clear();
     starts_.assign(1, 0);
-    std::shared_ptr<Names> names(new Names, DeleteNames{});
+    std::shared_ptr<RecordNames> names(new RecordNames, DeleteNames{});
     while (has_title_ && static_cast<std::int64_t>(names->size()) < records_)
       names->push_back(next_record());
     const auto count = static_cast<std::int64_t>(letters_.size());
@@ -113,7 +113,7 @@ Pipeline::Source fasta(std::string path, std::int64_t records) {
 const std::vector<std::string>& names_of(const Chunk& chunk) {
   require(std::get_deleter<DeleteNames>(chunk.context) != nullptr,
           "names_of(): the chunk isn't one of fasta()");
-  return *static_cast<const Names*>(chunk.context.get());
+  return *static_cast<const RecordNames*>(chunk.context.get());
 }
 
 }  // namespace quadriga

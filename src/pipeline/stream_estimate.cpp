@@ -59,7 +59,7 @@ Machine with_one_more(const Machine& machine, std::vector<DeviceId>& devices) {
 constexpr std::uint32_t most_parts = 1'000'000;
 
 /// A chunk on its way from a segment up to the flat_map that splits it, or to the end.
-struct Piece {
+struct PassingChunk {
   Chunk& chunk;
   StageSet passed;
   std::size_t first = 0;
@@ -76,10 +76,10 @@ struct Demand {
 
 /// Sums over chunks like those of the source, and all that flat_maps make of them. A chunk lives
 /// until what is made of it has been added, since parts may refer to what they are made of.
-class Estimate {
+class StreamSums {
  public:
-  Estimate(const StagePlan& plan, const FlowOptions& options, std::span<const double> seconds,
-           std::vector<Demand>& demands)
+  StreamSums(const StagePlan& plan, const FlowOptions& options, std::span<const double> seconds,
+             std::vector<Demand>& demands)
       : plan_(plan),
         options_(options),
         seconds_(seconds),
@@ -108,7 +108,7 @@ class Estimate {
 
   void add(Chunk& chunk, std::size_t first) {
     const std::vector<Segment>& segments = plan_.segments();
-    Piece piece{chunk, plan_.passed_by(chunk), first, first};
+    PassingChunk piece{chunk, plan_.passed_by(chunk), first, first};
     while (piece.last < segments.size() && !piece.is_split) {
       const Segment& segment = segments[piece.last];
       piece.is_split = segment.kind == StageKind::flat_map && piece.passed.has(segment.first);
@@ -120,7 +120,7 @@ class Estimate {
     if (piece.is_split) split(piece);
   }
 
-  void split(const Piece& piece) {
+  void split(const PassingChunk& piece) {
     const std::size_t place = plan_.segments()[piece.last].first;
     const Stage& stage = plan_.stages()[place];
     Pipeline::Source source;
@@ -157,23 +157,23 @@ class Estimate {
     }
   }
 
-  std::span<const Segment> segments_of(const Piece& piece) const {
+  std::span<const Segment> segments_of(const PassingChunk& piece) const {
     return std::span(plan_.segments()).subspan(piece.first, piece.last - piece.first);
   }
-  bool has_kernels(const Piece& piece) const {
+  bool has_kernels(const PassingChunk& piece) const {
     return std::ranges::any_of(segments_of(piece), [&](const Segment& segment) {
       return segment.kind == StageKind::kernel && piece.passed.has_any(segment);
     });
   }
 
-  void add_host_stages(const Piece& piece, const Segment& segment) {
+  void add_host_stages(const PassingChunk& piece, const Segment& segment) {
     if (segment.kind == StageKind::kernel || segment.kind == StageKind::flat_map) return;
     for (std::size_t s = segment.first; s < segment.last; ++s)
       if (piece.passed.has(s))
         stage_seconds_[s] += seconds_of(s + 1, plan_.stages()[s].seconds, piece.chunk);
   }
 
-  ChunkLoad load_of(const Piece& piece, const Demand& demand) const {
+  ChunkLoad load_of(const PassingChunk& piece, const Demand& demand) const {
     ChunkLoad load{0, 0, std::vector<double>(demand.devices.size(), 0.0)};
     for (const Segment& segment : segments_of(piece)) {
       if (segment.kind != StageKind::kernel) continue;
@@ -242,7 +242,7 @@ PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan,
     demands.push_back({larger, more});
   }
   const auto rows = std::ranges::count(plan.segments(), StageKind::kernel, &Segment::kind);
-  Estimate estimate(plan, options, seconds, demands);
+  StreamSums estimate(plan, options, seconds, demands);
   for (const Chunk& each : chunks) estimate.add_source_chunk(each);
   const Demand none{machine, {}};
   std::vector<StreamResource> resources = estimate.resources(demands.empty() ? none : demands[0]);

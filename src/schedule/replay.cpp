@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "device/kinds.h"
 #include "graph/graph.h"
 #include "graph/partials.h"
 #include "schedule/policy_registry.h"
@@ -263,7 +264,7 @@ void Replay::take(const Json& line) {
                        line[6].get<std::vector<StreamId>>()});
     SpaceResources& space = spaces_.back();
     if (space.device >= machine_.devices.size()) return;
-    space.is_file = machine_.devices[space.device].kind == DeviceKind::file;
+    space.is_file = properties_of(machine_.devices[space.device].kind).only_stores;
     space.node = machine_.devices[space.device].node;
   } else if (kind == "kernel_streams") {
     make_scheduler(line);

@@ -10,10 +10,10 @@
 namespace quadriga {
 namespace {
 
-using Counts = std::array<int, task_states>;
+using TaskCounts = std::array<int, task_states>;
 
 /// "3 issued, 1 ready", in the order of the states.
-std::string counts_in_words(const Counts& counts) {
+std::string counts_in_words(const TaskCounts& counts) {
   std::string text;
   for (std::size_t state = 0; state < task_states; ++state)
     if (counts[state] > 0)
@@ -34,14 +34,14 @@ void expect(bool holds, const char* what) {
 }  // namespace
 
 std::string describe(const ScheduleState& state) {
-  std::vector<Counts> counts(state.devices.size() + 1);
+  std::vector<TaskCounts> counts(state.devices.size() + 1);
   state.plan.for_each([&](const PlannedTask& planned) {
     const std::size_t place = planned.device == no_device ? state.devices.size() : planned.device;
     ++counts[place][static_cast<std::size_t>(planned.state())];
   });
   std::string text;
   for (const DeviceState& device : state.devices) {
-    Counts& here = counts[device.id];
+    TaskCounts& here = counts[device.id];
     here[static_cast<std::size_t>(TaskState::issued)] = 0;
     text += fmt::format("  {}{}: {} issued", state.described(device).name,
                         device.lost ? " (lost)" : "", device.issued);

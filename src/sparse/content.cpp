@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "device/kinds.h"
 #include "device/recorded_together.h"
 #include "engine/engine_access.h"
 #include "sparse/hierarchy.h"
@@ -329,9 +330,9 @@ bool SolverContent::choose_recorded(const SolverOptions& options) const {
                       "devices peer access, no route by way of the host and an M of blocks of "
                       "rows; here are {} parts on {}",
                       parts(), has_cores ? "cores" : fmt::format("{} devices", devices.size())));
-  const bool are_gpus =
-      are_several && engine_.machine().devices[device(0)].kind == DeviceKind::cuda;
-  return (is_alone || are_several) && options.recorded.value_or(is_alone || are_gpus);
+  const bool pays =
+      is_alone || (are_several && properties_of(engine_.machine().devices[device(0)].kind).records);
+  return (is_alone || are_several) && options.recorded.value_or(pays);
 }
 
 /// Under the virtual clock, where bodies run one after the other, and where each may touch its own

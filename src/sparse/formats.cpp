@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "device/kinds.h"
 #include "sparse/content.h"
 #include "sparse/dense_blocks.h"
 #include "sparse/partition.h"
@@ -19,9 +20,9 @@ namespace {
 
 constexpr std::int64_t warp_rows = 32;
 
-bool has_gpus(const Machine& machine) {
-  return std::ranges::any_of(machine.devices,
-                             [](const Device& each) { return each.kind == DeviceKind::cuda; });
+bool has_warps(const Machine& machine) {
+  return std::ranges::any_of(
+      machine.devices, [](const Device& each) { return properties_of(each.kind).runs_warps; });
 }
 
 /// All blocks of the matrix, counted by several threads; more than `most` is no count.
@@ -70,8 +71,8 @@ ChosenFormat choose_format(Engine& engine, const RowReader& reader, Format wante
   // Threads of a GPU, or lanes of a core, have a row each, whose elements lie beside each other.
   const bool is_free = wanted == Format::automatic;
   const bool has_slices =
-      has_gpus(engine.machine()) || (is_free && static_cast<double>(elements_in_slices(a)) <=
-                                                    most_fill * static_cast<double>(elements));
+      has_warps(engine.machine()) || (is_free && static_cast<double>(elements_in_slices(a)) <=
+                                                     most_fill * static_cast<double>(elements));
   ChosenFormat best{has_slices ? Format::sell : Format::csr, 1, bytes};
   if (elements == 0 && is_free) return best;
   double least = is_free ? bytes : double{INFINITY};
@@ -123,10 +124,10 @@ std::int64_t block_rows_of(const CsrView& a, const ChosenFormat& chosen,
 
 std::int64_t slice_rows_of(const Machine& machine, Format format,
                            std::int64_t block_rows) noexcept {
-  if (has_gpus(machine)) return warp_rows;
+  if (has_warps(machine)) return warp_rows;
   return format == Format::blocks ? 1 : std::min(warp_rows, block_rows & -block_rows);
 }
 
-bool may_narrow(const Machine& machine) noexcept { return !has_gpus(machine); }
+bool may_narrow(const Machine& machine) noexcept { return !has_warps(machine); }
 
 }  // namespace quadriga::sparse

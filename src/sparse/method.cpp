@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "device/kinds.h"
 #include "sparse/device_choice.h"
 #include "sparse/kernels/one_reduction.h"
 
@@ -42,7 +43,7 @@ const Device* fastest(const Machine& machine) {
   const Device* found = nullptr;
   double least = 0;
   for (const Device& each : machine.devices) {
-    if (each.kind != DeviceKind::cuda && each.kind != DeviceKind::emulated) continue;
+    if (!is_accelerator(each.kind)) continue;
     if (!machine.has_kernel(each, cost.kernel)) return nullptr;
     const double seconds = machine.kernel_seconds(each, cost.kernel, cost.order, cost.volume);
     if (!found || seconds < least) {

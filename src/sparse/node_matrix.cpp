@@ -26,24 +26,24 @@ std::int64_t chunk_rows(std::int64_t rows) {
 
 /// Rows that are made one after the other.
 template <class T>
-struct Rows {
+struct MadeRows {
   std::vector<std::int64_t> ends;
   std::vector<std::int32_t> columns;
   std::vector<T> values;
 };
 
-/// A matrix of rows that `make(first, last, Rows)` makes by chunks.
+/// A matrix of rows that `make(first, last, MadeRows)` makes by chunks.
 template <class T, class Make>
 void assemble(Engine& engine, NodeMatrix<T>& out, Make make) {
   const std::int64_t length = chunk_rows(out.rows);
-  std::vector<Rows<T>> pieces(static_cast<std::size_t>((out.rows + length - 1) / length));
+  std::vector<MadeRows<T>> pieces(static_cast<std::size_t>((out.rows + length - 1) / length));
   for_chunks(engine, out.rows, [&](std::int64_t first, std::int64_t last) {
     make(first, last, pieces[static_cast<std::size_t>(first / length)]);
   });
   std::vector<std::int64_t> begins;
   std::int64_t count = 0;
   out.offsets.assign(1, 0);
-  for (const Rows<T>& each : pieces) {
+  for (const MadeRows<T>& each : pieces) {
     begins.push_back(count);
     for (const std::int64_t end : each.ends) out.offsets.push_back(count + end);
     count += static_cast<std::int64_t>(each.columns.size());
@@ -52,7 +52,7 @@ void assemble(Engine& engine, NodeMatrix<T>& out, Make make) {
   out.values.resize(static_cast<std::size_t>(count * out.block_size()));
   for_chunks(engine, out.rows, [&](std::int64_t first, std::int64_t) {
     const auto index = static_cast<std::size_t>(first / length);
-    Rows<T>& piece = pieces[index];
+    MadeRows<T>& piece = pieces[index];
     std::ranges::copy(piece.columns, out.columns.begin() + begins[index]);
     std::ranges::copy(piece.values, out.values.begin() + begins[index] * out.block_size());
     piece = {};
@@ -73,7 +73,7 @@ class RowSums {
     found_.push_back(static_cast<std::int32_t>(column));
   }
   /// All columns of the row are marked.
-  void open(Rows<T>& rows) {
+  void open(MadeRows<T>& rows) {
     std::ranges::sort(found_);
     const std::size_t begin = rows.columns.size();
     for (std::size_t i = 0; i < found_.size(); ++i)
@@ -81,10 +81,10 @@ class RowSums {
     rows.columns.insert(rows.columns.end(), found_.begin(), found_.end());
     rows.values.resize(rows.columns.size() * static_cast<std::size_t>(block_size_));
   }
-  T* at(Rows<T>& rows, std::int64_t column) {
+  T* at(MadeRows<T>& rows, std::int64_t column) {
     return rows.values.data() + places_[static_cast<std::size_t>(column)] * block_size_;
   }
-  void close(Rows<T>& rows) {
+  void close(MadeRows<T>& rows) {
     for (const std::int32_t each : found_) places_[static_cast<std::size_t>(each)] = -1;
     found_.clear();
     rows.ends.push_back(static_cast<std::int64_t>(rows.columns.size()));
@@ -98,7 +98,8 @@ class RowSums {
 
 /// The rows [first, last) of nodes of `size` rows each.
 template <class T>
-void read_nodes(const CsrView& a, int size, std::int64_t first, std::int64_t last, Rows<T>& rows) {
+void read_nodes(const CsrView& a, int size, std::int64_t first, std::int64_t last,
+                MadeRows<T>& rows) {
   const Indices offsets(a.offsets, a.index_bytes);
   const Indices columns(a.columns, a.index_bytes);
   const auto* const values = static_cast<const T*>(a.values);
@@ -167,7 +168,7 @@ NodeMatrix<T> by_nodes(Engine& engine, const CsrView& a, int size) {
   if (nodes.rows > std::numeric_limits<std::int32_t>::max())
     fail(Errc::too_large, fmt::format("{} nodes; 32 bits number {}", nodes.rows,
                                       std::numeric_limits<std::int32_t>::max()));
-  assemble(engine, nodes, [&](std::int64_t first, std::int64_t last, Rows<T>& rows) {
+  assemble(engine, nodes, [&](std::int64_t first, std::int64_t last, MadeRows<T>& rows) {
     read_nodes(a, size, first, last, rows);
   });
   return nodes;
@@ -178,7 +179,7 @@ template <class T>
 NodeMatrix<T> multiply(Engine& engine, const NodeMatrix<T>& a, const NodeMatrix<T>& b) {
   require(a.cols == b.rows && a.col_size == b.row_size, "shapes of matrices disagree");
   NodeMatrix<T> c{a.rows, b.cols, a.row_size, b.col_size};
-  assemble(engine, c, [&](std::int64_t first, std::int64_t last, Rows<T>& rows) {
+  assemble(engine, c, [&](std::int64_t first, std::int64_t last, MadeRows<T>& rows) {
     RowSums<T> sums(c.cols, c.block_size());
     for (std::int64_t row = first; row < last; ++row) {
       const auto each = [&](auto visit) {
@@ -236,7 +237,7 @@ NodeGraph connections(Engine& engine, const NodeMatrix<T>& a, double strength) {
   });
   // Only the pattern is used: blocks of one element keep it small.
   NodeMatrix<std::uint8_t> found{a.rows, a.cols, 1, 1};
-  assemble(engine, found, [&](std::int64_t first, std::int64_t last, Rows<std::uint8_t>& rows) {
+  assemble(engine, found, [&](std::int64_t first, std::int64_t last, MadeRows<std::uint8_t>& rows) {
     for (std::int64_t row = first; row < last; ++row) {
       for (std::int64_t i = a.offsets[row]; i < a.offsets[row + 1]; ++i) {
         const std::int32_t column = a.columns[i];

@@ -132,11 +132,11 @@ bool fits_narrow(const CsrView& a, const PartRows& rows, const PartShape& shape,
 
 /// Of one piece, but for lists().
 template <class T, class Index>
-class Packer {
+class PiecePacker {
  public:
   /// `end`: elements of the part that are stored before the next piece's.
-  Packer(const CsrView& a, const PartRows& rows, const PartShape& shape, const LocalColumns& local,
-         const RowPiece& piece, std::int64_t end, std::byte* tile)
+  PiecePacker(const CsrView& a, const PartRows& rows, const PartShape& shape,
+              const LocalColumns& local, const RowPiece& piece, std::int64_t end, std::byte* tile)
       : a_(a),
         rows_(rows),
         shape_(shape),
@@ -337,7 +337,7 @@ void pack_as(const CsrView& a, const PartRows& rows, const PartShape& shape,
   pieces.each([&](const RowPiece& piece, std::size_t i) {
     const std::int64_t end =
         i + 1 < pieces.all.size() ? pieces.all[i + 1].elements : shape.elements;
-    Packer<T, Index> packer(a, rows, shape, local, piece, end, tile);
+    PiecePacker<T, Index> packer(a, rows, shape, local, piece, end, tile);
     if (shape.format == Format::csr)
       packer.rows_as_csr();
     else

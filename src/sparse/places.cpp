@@ -13,9 +13,11 @@
 
 #include "base/config.h"
 #include "base/thread.h"
+#include "device/kinds.h"
 #include "engine/engine_access.h"
 #include "sparse/content.h"
 #include "sparse/device_choice.h"
+#include "sparse/kernels/scalar_codelets.h"
 
 namespace quadriga::sparse {
 namespace {
@@ -28,8 +30,9 @@ double rate_of(const Machine& machine, const Device& device) {
   return gigabyte / machine.kernel_seconds(device, cost.kernel, cost.order, cost.volume);
 }
 
-bool is_accelerator(DeviceKind kind) {
-  return kind == DeviceKind::emulated || kind == DeviceKind::cuda;
+/// Whether tasks of a solver may run there: its codelets have the same variants, one and all.
+bool runs_solvers(DeviceKind kind) {
+  return is_accelerator(kind) && snapshot_codelet().variant(variants_of(kind));
 }
 
 Places host_places(const Machine& machine, int wanted) {
@@ -135,7 +138,7 @@ Places choose_places(Engine& engine, int wanted, double bytes, bool may_leave_ou
   bool has_cores = false;
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     has_cores |= machine.devices[d].kind == DeviceKind::cpu;
-    if (is_accelerator(machine.devices[d].kind)) devices.push_back(static_cast<DeviceId>(d));
+    if (runs_solvers(machine.devices[d].kind)) devices.push_back(static_cast<DeviceId>(d));
   }
   if (devices.empty() && !has_cores)
     fail(Errc::unavailable,

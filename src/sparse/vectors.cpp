@@ -8,8 +8,6 @@
 
 namespace quadriga::sparse {
 
-using Operation = ScalarOperation;
-
 namespace {
 
 /// A matrix of the caller's methods has no built-in iterations.
@@ -40,29 +38,31 @@ bool Scalar::is_complex() const noexcept {
 }
 
 Scalar operator+(const Scalar& x, const Scalar& y) {
-  return VectorSpace::compute(Operation::add, x, y);
+  return VectorSpace::compute(ScalarOperation::add, x, y);
 }
 Scalar operator-(const Scalar& x, const Scalar& y) {
-  return VectorSpace::compute(Operation::subtract, x, y);
+  return VectorSpace::compute(ScalarOperation::subtract, x, y);
 }
 Scalar operator*(const Scalar& x, const Scalar& y) {
-  return VectorSpace::compute(Operation::multiply, x, y);
+  return VectorSpace::compute(ScalarOperation::multiply, x, y);
 }
 Scalar operator/(const Scalar& x, const Scalar& y) {
-  return VectorSpace::compute(Operation::divide, x, y);
+  return VectorSpace::compute(ScalarOperation::divide, x, y);
 }
-Scalar operator-(const Scalar& x) { return VectorSpace::compute(Operation::multiply, -1.0, x); }
+Scalar operator-(const Scalar& x) {
+  return VectorSpace::compute(ScalarOperation::multiply, -1.0, x);
+}
 Scalar operator<(const Scalar& x, const Scalar& y) {
-  return VectorSpace::compute(Operation::less, x, y);
+  return VectorSpace::compute(ScalarOperation::less, x, y);
 }
 Scalar operator<=(const Scalar& x, const Scalar& y) {
-  return VectorSpace::compute(Operation::less_equal, x, y);
+  return VectorSpace::compute(ScalarOperation::less_equal, x, y);
 }
 Scalar operator>(const Scalar& x, const Scalar& y) { return y < x; }
 Scalar operator>=(const Scalar& x, const Scalar& y) { return y <= x; }
-Scalar sqrt(const Scalar& x) { return VectorSpace::compute(Operation::square_root, x, {}); }
-Scalar abs(const Scalar& x) { return VectorSpace::compute(Operation::magnitude, x, {}); }
-Scalar real(const Scalar& x) { return VectorSpace::compute(Operation::real_part, x, {}); }
+Scalar sqrt(const Scalar& x) { return VectorSpace::compute(ScalarOperation::square_root, x, {}); }
+Scalar abs(const Scalar& x) { return VectorSpace::compute(ScalarOperation::magnitude, x, {}); }
+Scalar real(const Scalar& x) { return VectorSpace::compute(ScalarOperation::real_part, x, {}); }
 
 std::int64_t Vector::rows() const noexcept { return content_->space->rows(); }
 DType Vector::dtype() const noexcept { return content_->space->dtype(); }

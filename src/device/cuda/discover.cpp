@@ -89,7 +89,7 @@ Device describe(int ordinal) {
   return device;
 }
 
-cuda::Speed speed_of(int ordinal) {
+DeviceSpeed speed_of(int ordinal) {
   constexpr double hertz_a_unit = 1000, transfers_a_clock = 2, bits_a_byte = 8;
   return {attribute(cudaDevAttrComputeCapabilityMajor, ordinal),
           attribute(cudaDevAttrComputeCapabilityMinor, ordinal),
@@ -101,7 +101,7 @@ cuda::Speed speed_of(int ordinal) {
 
 // One column of the table for all devices if they are equal.
 void add_rates(Machine& machine, const std::vector<int>& ordinals) {
-  const cuda::Speed first = speed_of(ordinals.front());
+  const DeviceSpeed first = speed_of(ordinals.front());
   const bool equal =
       std::ranges::all_of(ordinals, [&](int each) { return speed_of(each) == first; });
   for (std::size_t i = 0; i < ordinals.size(); ++i) {

@@ -47,9 +47,9 @@ void queue_on(const Queue& queue, std::span<const Meeting::Member> members, Join
 }
 
 /// A program of several devices, and what it is launched with.
-class Group {
+class JointProgram {
  public:
-  explicit Group(Queue queue) : queue_(std::move(queue)) {}
+  explicit JointProgram(Queue queue) : queue_(std::move(queue)) {}
 
   void launch(std::span<const Meeting::Member> members) {
     std::vector<int> devices;
@@ -103,11 +103,9 @@ Kernel recorded(Kernel variant) {
 }
 
 bool can_meet(const Machine& machine, std::span<const DeviceId> devices) {
-  const auto are_all = [&](DeviceKind kind) {
-    return std::ranges::all_of(devices,
-                               [&](DeviceId each) { return machine.devices[each].kind == kind; });
-  };
-  if (!are_all(DeviceKind::cuda)) return are_all(DeviceKind::emulated);
+  const bool are_all_cuda = std::ranges::all_of(
+      devices, [&](DeviceId each) { return machine.devices[each].kind == DeviceKind::cuda; });
+  if (!are_all_cuda) return kernels_share_memory(machine, devices);
   const std::vector<int> ordinals = cuda::ordinals_of(machine);
   for (const DeviceId user : devices)
     for (const DeviceId owner : devices) {
@@ -121,7 +119,7 @@ bool can_meet(const Machine& machine, std::span<const DeviceId> devices) {
 }
 
 std::vector<Kernel> recorded_together(std::size_t members, Queue queue) {
-  const auto group = std::make_shared<Group>(std::move(queue));
+  const auto group = std::make_shared<JointProgram>(std::move(queue));
   std::vector<Kernel> variants;
   for (std::size_t index = 0; index < members; ++index)
     variants.emplace_back([=](const Arguments& own) {

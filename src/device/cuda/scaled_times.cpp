@@ -10,16 +10,14 @@
 namespace quadriga::cuda {
 namespace {
 
-// The reference machine's device, an H200.
-constexpr Speed measured{9, 0, 132, 1.98e9, 4.917e12};
-
-// Multiply-adds of a processor in a clock, tensor cores included.
+// Multiply-adds of a processor in a clock, tensor cores included: the architecture's, by NVIDIA's
+// white papers.
 struct Throughput {
   double of_double;
   double of_float;
 };
 
-Throughput throughput(const Speed& speed) {
+Throughput throughput(const DeviceSpeed& speed) {
   if (speed.major == 9) return {128, 128};
   if (speed.major == 10 && speed.minor == 0) return {64, 128};
   if (speed.major == 8 && speed.minor == 0) return {64, 64};
@@ -38,8 +36,9 @@ void add(Machine& machine, const std::string& kernel, const std::string& column,
 
 }  // namespace
 
-void add_rates(Machine& machine, const std::string& column, const Speed& speed) {
-  const auto all = [](const Speed& of, double a_processor) {
+void add_rates(Machine& machine, const std::string& column, const DeviceSpeed& speed) {
+  const DeviceSpeed& measured = reference_speed();
+  const auto all = [](const DeviceSpeed& of, double a_processor) {
     return of.processors * of.clock_hertz * a_processor;
   };
   const double slower_double =

@@ -7,20 +7,12 @@
 
 #include <string>
 
-namespace quadriga::cuda {
+#include "device/device_speed.h"
 
-/// What of a device decides how fast it computes.
-struct Speed {
-  int major = 0;  ///< Compute capability.
-  int minor = 0;
-  int processors = 0;
-  double clock_hertz = 0;
-  double memory_bytes_a_second = 0;
-  bool operator==(const Speed&) const = default;
-};
+namespace quadriga::cuda {
 
 /// Adds times of the matrix kernels, and of stated work, for the machine's column `column`: those
 /// of the reference machine's device, scaled by the rates that processors and memory of both reach.
-void add_rates(Machine& machine, const std::string& column, const Speed& speed);
+void add_rates(Machine& machine, const std::string& column, const DeviceSpeed& speed);
 
 }  // namespace quadriga::cuda

@@ -12,21 +12,21 @@
 namespace quadriga::cuda {
 namespace {
 
-struct Places {
+struct KeptByStream {
   std::mutex mutex;
   std::unordered_map<void*, std::shared_ptr<void>> of_stream;
 };
 
 // Never destroyed: streams may be closed while the process ends.
-Places& places() {
-  static Places& all = *new Places;
+KeptByStream& places() {
+  static KeptByStream& all = *new KeptByStream;
   return all;
 }
 
 }  // namespace
 
 std::shared_ptr<void>& stream_local(void* stream) {
-  Places& all = places();
+  KeptByStream& all = places();
   const std::lock_guard lock(all.mutex);
   const auto found = all.of_stream.find(stream);
   require(found != all.of_stream.end(), "this CUDA stream belongs to no engine");
@@ -34,13 +34,13 @@ std::shared_ptr<void>& stream_local(void* stream) {
 }
 
 void open_stream_local(void* stream) {
-  Places& all = places();
+  KeptByStream& all = places();
   const std::lock_guard lock(all.mutex);
   all.of_stream.try_emplace(stream);
 }
 
 void close_stream_local(void* stream) noexcept {
-  Places& all = places();
+  KeptByStream& all = places();
   std::shared_ptr<void> kept;
   const std::lock_guard lock(all.mutex);
   const auto found = all.of_stream.find(stream);

@@ -15,13 +15,13 @@
 namespace quadriga {
 namespace {
 
-struct Guarded {
+struct GuardedCall {
   std::span<EmulatedMemory> memories;
   sigjmp_buf left;
   const void* touched = nullptr;
 };
 
-thread_local Guarded* active = nullptr;
+thread_local GuardedCall* active = nullptr;
 struct sigaction previous;
 
 bool is_guarded(const void* address) {
@@ -93,13 +93,13 @@ class Closed {
 };
 
 // Kept out of line: it alone is left by siglongjmp, and nothing in it needs to be destroyed.
-[[gnu::noinline]] bool ran_to_its_end(const Launch& launch, Guarded& guarded) {
+[[gnu::noinline]] bool ran_to_its_end(const Launch& launch, GuardedCall& guarded) {
   if (sigsetjmp(guarded.left, 1) != 0) return false;
   (*launch.kernel)(launch.arguments);
   return true;
 }
 
-[[noreturn]] void refuse(const Launch& launch, const Guarded& guarded) {
+[[noreturn]] void refuse(const Launch& launch, const GuardedCall& guarded) {
   for (std::size_t i = 0; i < guarded.memories.size(); ++i) {
     if (!guarded.memories[i].contains(guarded.touched)) continue;
     fail(Errc::task_failed,
@@ -113,7 +113,7 @@ class Closed {
 
 class Active {
  public:
-  explicit Active(Guarded& guarded) { active = &guarded; }
+  explicit Active(GuardedCall& guarded) { active = &guarded; }
   ~Active() { active = nullptr; }
   Active(const Active&) = delete;
   Active& operator=(const Active&) = delete;
@@ -123,7 +123,7 @@ class Active {
 
 void run_guarded(const Launch& launch, std::span<EmulatedMemory> memories) {
   install();
-  Guarded guarded{memories, {}, nullptr};
+  GuardedCall guarded{memories, {}, nullptr};
   bool ended = false;
   {
     const Closed closed(memories);

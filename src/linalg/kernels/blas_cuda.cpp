@@ -70,8 +70,8 @@ typename Blas<T>::Native* native(T* value) noexcept {
 
 /// A scalar as cuBLAS reads it: its complex types are aligned more strictly than std::complex.
 template <class T>
-struct Factor {
-  explicit Factor(T given) : value(given) {}
+struct TypedFactor {
+  explicit TypedFactor(T given) : value(given) {}
   const typename Blas<T>::Native* get() const noexcept { return native(&value); }
   alignas(typename Blas<T>::Native) T value;
 };
@@ -194,7 +194,7 @@ class WholeLoads {
     call(part);
   }
   void call(const Product<T>& p) const {
-    const Factor<T> alpha(p.alpha), beta(p.beta);
+    const TypedFactor<T> alpha(p.alpha), beta(p.beta);
     const ProductShape shape{Blas<T>::type,
                              allow_tf32_,
                              blas(p.op_a),
@@ -251,7 +251,7 @@ void syrk(Handles& on, Uplo uplo, Op op, Value<T> alpha, Input<T> a, Value<T> be
   require(n == c.rows && n == c.cols, "syrk: the shapes of A and C disagree");
   if (n == 0) return;
   if (k == 0) return scale(on.stream(), beta, c, triangle(uplo));
-  const Factor<T> of_a(alpha), of_c(beta);
+  const TypedFactor<T> of_a(alpha), of_c(beta);
   check(Blas<T>::syrk(on.blas(allow_tf32), blas(uplo), blas(op), n, k, of_a.get(), native(a.data),
                       a.ld, of_c.get(), native(c.data), c.ld),
         "syrk");
@@ -351,7 +351,7 @@ void trsm(Handles& on, Side side, Uplo uplo, Op op, Diag diag, Value<T> alpha, I
     scale(on.stream(), alpha, b);
     return Halves<T>(on, most, side, uplo, op, diag).solve(a, b);
   }
-  const Factor<T> of_b(alpha);
+  const TypedFactor<T> of_b(alpha);
   check(Blas<T>::trsm(on.blas(), blas(side), blas(uplo), blas(op), blas(diag), b.rows, b.cols,
                       of_b.get(), native(a.data), a.ld, native(b.data), b.ld),
         "trsm");

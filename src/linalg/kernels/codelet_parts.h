@@ -88,7 +88,7 @@ KernelTile<const T> right_factor(const Arguments& arguments, const GemmParams& p
 }
 
 template <class T>
-T value(const Scalar& scalar) noexcept {
+T value(const Coefficient& scalar) noexcept {
   if constexpr (std::is_floating_point_v<T>)
     return static_cast<T>(scalar.real);
   else

@@ -38,21 +38,21 @@ Cost potrf_cost(const Arguments& arguments) {
 }
 
 template <class T>
-void run_gemm(const Arguments& arguments, Scalar beta) {
+void run_gemm(const Arguments& arguments, Coefficient beta) {
   const auto params = arguments.param<GemmParams>();
   gemm(params.op_a, params.op_b, value<T>(params.alpha), tile<const T>(arguments, 0),
        right_factor<T>(arguments, params), value<T>(beta), tile<T>(arguments, 2));
 }
 
 template <class T>
-void run_syrk(const Arguments& arguments, Scalar beta) {
+void run_syrk(const Arguments& arguments, Coefficient beta) {
   const auto params = arguments.param<SyrkParams>();
   syrk(params.uplo, params.op, value<T>(params.alpha), tile<const T>(arguments, 0), value<T>(beta),
        tile<T>(arguments, 1));
 }
 
 template <class T>
-void run_herk(const Arguments& arguments, Scalar beta) {
+void run_herk(const Arguments& arguments, Coefficient beta) {
   const auto params = arguments.param<SyrkParams>();
   herk(params.uplo, params.op, params.alpha.real, tile<const T>(arguments, 0), beta.real,
        tile<T>(arguments, 1));
@@ -92,7 +92,7 @@ const Codelet& gemm_codelet(DType type) {
 const Codelet& gemm_write_codelet(DType type) {
   static const Family family(
       "gemm_write", {read, read, write},
-      []<class T>(const Arguments& a) { run_gemm<T>(a, Scalar{}); }, gemm_cost);
+      []<class T>(const Arguments& a) { run_gemm<T>(a, Coefficient{}); }, gemm_cost);
   return family[type];
 }
 
@@ -108,7 +108,7 @@ const Codelet& syrk_write_codelet(DType type) {
   static const Family family(
       "syrk_write", {read, write},
       []<class T>(const Arguments& a) {
-        run_syrk<T>(a, Scalar{});
+        run_syrk<T>(a, Coefficient{});
         clear_other<T>(a);
       },
       syrk_cost);
@@ -127,7 +127,7 @@ const Codelet& herk_write_codelet(DType type) {
   static const Family family(
       "herk_write", {read, write},
       []<class T>(const Arguments& a) {
-        run_herk<T>(a, Scalar{});
+        run_herk<T>(a, Coefficient{});
         clear_other<T>(a);
       },
       syrk_cost);

@@ -20,11 +20,11 @@
 
 namespace quadriga::kernels {
 
-using linalg::Scalar;
+using linalg::Coefficient;
 
 struct GemmParams {
-  Scalar alpha{1, 0};
-  Scalar beta{};  ///< Ignored where C is written only.
+  Coefficient alpha{1, 0};
+  Coefficient beta{};  ///< Ignored where C is written only.
   Op op_a = Op::none;
   Op op_b = Op::none;
   bool allow_tf32 = false;  ///< A GPU may round float32 and complex64 factors to TF32.
@@ -35,8 +35,8 @@ struct GemmParams {
 };
 
 struct SyrkParams {
-  Scalar alpha{1, 0};  ///< herk takes the real parts only.
-  Scalar beta{};       ///< Ignored where C is written only.
+  Coefficient alpha{1, 0};  ///< herk takes the real parts only.
+  Coefficient beta{};       ///< Ignored where C is written only.
   Uplo uplo = Uplo::lower;
   Op op = Op::none;
   bool allow_tf32 = false;  ///< As in GemmParams.
@@ -44,7 +44,7 @@ struct SyrkParams {
 };
 
 struct TrsmParams {
-  Scalar alpha{1, 0};
+  Coefficient alpha{1, 0};
   Side side = Side::left;
   Uplo uplo = Uplo::lower;
   Op op = Op::none;
@@ -64,25 +64,25 @@ struct CopyParams {
 };
 
 struct AxpbyParams {
-  Scalar alpha{1, 0};
-  Scalar beta{};
+  Coefficient alpha{1, 0};
+  Coefficient beta{};
   Op op = Op::none;
   TileRegion region;
 };
 
 struct SetParams {
-  Scalar value;
-  Scalar on_diagonal;
+  Coefficient value;
+  Coefficient on_diagonal;
   TileRegion region;
 };
 
 struct ScaleParams {
-  Scalar alpha;
+  Coefficient alpha;
   TileRegion region;
 };
 
 struct AddDiagonalParams {
-  Scalar value;
+  Coefficient value;
   std::int64_t diagonal = 0;
 };
 

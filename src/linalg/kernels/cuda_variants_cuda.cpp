@@ -19,7 +19,7 @@ cudaStream_t stream_of(const Arguments& arguments) {
 }
 
 template <class T>
-void gemm_with(const Arguments& arguments, Scalar beta) {
+void gemm_with(const Arguments& arguments, Coefficient beta) {
   const auto params = arguments.param<GemmParams>();
   cuda::gemm<T>(*cuda::handles_of(arguments), params.op_a, params.op_b, value<T>(params.alpha),
                 tile<const T>(arguments, 0), right_factor<T>(arguments, params), value<T>(beta),
@@ -27,7 +27,7 @@ void gemm_with(const Arguments& arguments, Scalar beta) {
 }
 
 template <class T>
-void syrk_with(const Arguments& arguments, Scalar beta) {
+void syrk_with(const Arguments& arguments, Coefficient beta) {
   const auto params = arguments.param<SyrkParams>();
   cuda::syrk<T>(*cuda::handles_of(arguments), params.uplo, params.op, value<T>(params.alpha),
                 tile<const T>(arguments, 0), value<T>(beta), tile<T>(arguments, 1),
@@ -35,7 +35,7 @@ void syrk_with(const Arguments& arguments, Scalar beta) {
 }
 
 template <class T>
-void herk_with(const Arguments& arguments, Scalar beta) {
+void herk_with(const Arguments& arguments, Coefficient beta) {
   const auto params = arguments.param<SyrkParams>();
   cuda::herk<T>(*cuda::handles_of(arguments), params.uplo, params.op, params.alpha.real,
                 tile<const T>(arguments, 0), beta.real, tile<T>(arguments, 1), params.allow_tf32);

@@ -40,7 +40,7 @@ View rows_of(const View& view, Op op, Range rows) {
 
 /// `adjoint`: the op that makes the right factor of the left one.
 void divide_rank_update(const Arguments& arguments, Division& division, const Codelet& diagonal,
-                        Scalar alpha, Op adjoint) {
+                        Coefficient alpha, Op adjoint) {
   auto params = arguments.param<SyrkParams>();
   const View& a = arguments.operands[0];
   const View& c = arguments.operands[1];

@@ -17,7 +17,7 @@ constexpr int edge = 32;
 constexpr int rows_a_pass = 8;
 
 template <class N, class Element>
-struct Walk {
+struct ElementWalk {
   KernelTile<const N> a;
   KernelTile<N> c;
   Element element;
@@ -96,8 +96,8 @@ void launch(cudaStream_t stream, Op op, KernelTile<const N> a, KernelTile<N> c,
   if (op == Op::transpose) return launch_transposed(stream, a, c, region, element);
   if (op == Op::conjugate)
     return launch_transposed(stream, a, c, region, Conjugated<N, Element>{element});
-  visit<<<grid_for(c.rows, c.cols), threads_a_block, 0, stream>>>(c.rows, c.cols, region,
-                                                                  Walk<N, Element>{a, c, element});
+  visit<<<grid_for(c.rows, c.cols), threads_a_block, 0, stream>>>(
+      c.rows, c.cols, region, ElementWalk<N, Element>{a, c, element});
   check(cudaGetLastError(), "an elementwise kernel");
 }
 

@@ -32,7 +32,7 @@ struct Larger {
   // A NaN stays.
   __device__ double operator()(double x, double y) const { return x <= y || isnan(y) ? y : x; }
 };
-struct Sum {
+struct SumOfTwo {
   __device__ double operator()(double x, double y) const { return x + y; }
 };
 
@@ -85,7 +85,7 @@ __global__ void over_columns(KernelTile<const N> a, TileRegion region, double* o
     double value = 0;
     for (int i = inside.begin + static_cast<int>(threadIdx.x); i < inside.end; i += threads_a_block)
       value += map(a.data[i + static_cast<std::ptrdiff_t>(j) * a.ld]);
-    value = reduce<threads_a_block>(value, Sum{});
+    value = reduce<threads_a_block>(value, SumOfTwo{});
     if (threadIdx.x == 0) out[j] = value;
     __syncthreads();
   }
@@ -110,7 +110,7 @@ __global__ void over_diagonal(KernelTile<const N> a, double* out) {
   double value = 0;
   for (int i = static_cast<int>(threadIdx.x); i < min(a.rows, a.cols); i += wide)
     value += log(static_cast<double>(real_part(a.data[i + static_cast<std::ptrdiff_t>(i) * a.ld])));
-  value = reduce<wide>(value, Sum{});
+  value = reduce<wide>(value, SumOfTwo{});
   if (threadIdx.x == 0) *out = value;
 }
 
@@ -154,7 +154,7 @@ void measure(cudaStream_t stream, Measure what, TileRegion region, Input<T> a,
       over_all<<<1, wide, 0, stream>>>(from, region, out.data, Absolute{}, Larger{});
       break;
     case Measure::sum_of_squares:
-      over_all<<<1, wide, 0, stream>>>(from, region, out.data, Square{}, Sum{});
+      over_all<<<1, wide, 0, stream>>>(from, region, out.data, Square{}, SumOfTwo{});
       break;
     case Measure::sum_log_diagonal:
       over_diagonal<<<1, wide, 0, stream>>>(from, out.data);

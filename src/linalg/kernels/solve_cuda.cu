@@ -196,19 +196,19 @@ __device__ void find(const Place& place, const Shared<N>& shared, int block, con
 
 /// The pieces of the triangle in the order in which they are used: for each block the unknowns
 /// before it, and its own last.
-struct Piece {
+struct TrianglePiece {
   int block = 0;
   int begin = 0;
 
   __device__ int before(int most) const { return min(most, block * width - begin); }
   __device__ bool is_last(int most) const { return begin + most >= (block + 1) * width; }
-  __device__ Piece next(int most) const {
-    return is_last(most) ? Piece{block + 1, 0} : Piece{block, begin + most};
+  __device__ TrianglePiece next(int most) const {
+    return is_last(most) ? TrianglePiece{block + 1, 0} : TrianglePiece{block, begin + most};
   }
 };
 
 template <class N>
-__device__ void fetch_piece(const System<N>& system, const Piece& piece, int most, N* to) {
+__device__ void fetch_piece(const System<N>& system, const TrianglePiece& piece, int most, N* to) {
   const int end = piece.begin + piece.before(most) + (piece.is_last(most) ? width : 0);
   for (int p = piece.begin; p < end; p += width, to += width * stride)
     fetch_square(system, p, piece.block * width, to);
@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(threads) substitute(System<N> system, int most
   for (int block = 0; block < blocks; ++block)
     fetch_square(system, block * width, block * width, shared.inverse(block));
   close_fetches();
-  Piece piece;
+  TrianglePiece piece;
   fetch_piece(system, piece, shared.rows_a_piece, shared.piece(0));
   fetch_values<sides>(system, blocks, first, shared);
   close_fetches();
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(threads) substitute(System<N> system, int most
   for (int index = 0; piece.block < blocks; ++index) {
     await_fetches<0>();
     __syncthreads();
-    const Piece next = piece.next(shared.rows_a_piece);
+    const TrianglePiece next = piece.next(shared.rows_a_piece);
     if (next.block < blocks) {
       fetch_piece(system, next, shared.rows_a_piece, shared.piece(index + 1));
       close_fetches();

@@ -56,7 +56,7 @@ struct Blas<std::complex<double>> {
 };
 
 template <class T>
-using RealOf = decltype(std::real(T{}));
+using RealPart = decltype(std::real(T{}));
 
 /// CBLAS takes real scalars by value and complex ones by address.
 template <class T>
@@ -126,7 +126,7 @@ void herk(Uplo uplo, Op op, double alpha, Input<T> a, double beta, KernelTile<T>
     const int k = op == Op::none ? a.cols : a.rows;
     require(n == c.rows && n == c.cols, "herk: the shapes of A and C disagree");
     if (n == 0) return;
-    using Real = RealOf<T>;
+    using Real = RealPart<T>;
     if (k == 0 || beta == 0) scale(static_cast<Real>(beta), c, triangle(uplo));
     if (k != 0)
       Blas<T>::herk(CblasColMajor, blas(uplo), blas(op), n, k, static_cast<Real>(alpha), a.data,

@@ -78,7 +78,7 @@ Canonical along(const Canonical& form, const Dealt& part, std::int64_t bytes) {
 }
 
 // Rows of the triangle from the first that has elements on; in elements.
-struct Rows {
+struct TriangleRows {
   std::int64_t count = 0;
   std::int64_t first_offset = 0;
   std::int64_t offset_step = 0;
@@ -86,7 +86,7 @@ struct Rows {
   std::int64_t length_step = 0;
 };
 
-Rows rows_of(const TrianglePart& triangle) {
+TriangleRows rows_of(const TrianglePart& triangle) {
   const std::int64_t skipped = triangle.diagonal ? 0 : 1;
   const std::int64_t count = std::max<std::int64_t>(triangle.order - skipped, 0);
   // Lower columns lie as upper rows do.
@@ -135,7 +135,7 @@ Layout Layout::triangle(const TrianglePart& triangle, const Layout& of) {
   check_between("triangle's order", 0, triangle.order, 0, INT32_MAX);
   check_between("triangle's leading dimension", 0, triangle.leading_dimension, triangle.order,
                 INT64_MAX);
-  const Rows rows = rows_of(triangle);
+  const TriangleRows rows = rows_of(triangle);
   const std::int64_t size = of.extent();
   const std::int64_t bytes =
       checked_product(size, checked_product(triangle.leading_dimension, triangle.order));

@@ -20,7 +20,7 @@ struct StepName {
 };
 
 // Bytes on their way; a copy has no receive.
-struct Flow {
+struct SimulatedFlow {
   StepName step, receive;
   bool is_pair = false;
   std::size_t lane = 0;
@@ -160,7 +160,7 @@ class Simulation {
     }
   }
 
-  void start(Flow flow) {
+  void start(SimulatedFlow flow) {
     double latency = 0;
     for (const int each : flow.wires) latency += cluster_.wires()[index(each)].latency_seconds;
     std::size_t place = flows_.size();
@@ -175,7 +175,7 @@ class Simulation {
   }
 
   void cross(std::size_t place) {
-    Flow& flow = flows_[place];
+    SimulatedFlow& flow = flows_[place];
     if (flow.crossed == flow.wires.size())
       return push(std::max(now_, flow.ends), Event::arrived, place);
     const std::size_t wire = index(flow.wires[flow.crossed++]);
@@ -188,7 +188,7 @@ class Simulation {
   }
 
   void end_flow(std::size_t place) {
-    const Flow flow = std::move(flows_[place]);
+    const SimulatedFlow flow = std::move(flows_[place]);
     unused_.push_back(place);
     end(flow.step);
     if (!flow.is_pair) return;
@@ -228,7 +228,7 @@ class Simulation {
   std::vector<double> free_;      // By wire: when it is through with all that came.
   std::vector<double> reducing_;  // The same by rank, for reductions.
   std::vector<StepName> reductions_;
-  std::vector<Flow> flows_;
+  std::vector<SimulatedFlow> flows_;
   std::vector<std::size_t> unused_;
   std::map<std::tuple<int, int, int>, std::size_t> known_;
   std::vector<Lane> lanes_;

@@ -8,7 +8,7 @@ namespace quadriga::sparse {
 namespace {
 
 /// Hands out aligned places.
-class Layout {
+class PartPlaces {
  public:
   std::int64_t take(std::int64_t count, std::size_t element_bytes) noexcept {
     const std::int64_t at = bytes_;
@@ -24,7 +24,7 @@ class Layout {
 }  // namespace
 
 void lay_out(PartShape& shape) noexcept {
-  Layout layout;
+  PartPlaces layout;
   const bool has_slices = shape.format != Format::csr;
   const std::int64_t places = has_slices ? shape.slices * shape.slice_rows : 0;
   shape.block_order = layout.take(shape.blocks, sizeof(std::int32_t));
@@ -43,7 +43,7 @@ void lay_out(PartShape& shape) noexcept {
 }
 
 WorkShape work_shape(const PartShape& part, std::int64_t columns, CgMethod method) noexcept {
-  Layout layout;
+  PartPlaces layout;
   WorkShape work;
   work.columns = columns;
   work.p = layout.take((part.rows + part.halo) * columns, size_of(part.dtype));
@@ -69,7 +69,7 @@ WorkShape work_shape(const PartShape& part, std::int64_t columns, CgMethod metho
 }
 
 WorkShape work_shape(const LevelSize& size, std::int64_t columns) noexcept {
-  Layout layout;
+  PartPlaces layout;
   WorkShape work;
   work.columns = columns;
   work.has_levels = true;

@@ -8,40 +8,16 @@
 #include <stdexcept>
 #include <vector>
 
-#include "device/factory.h"
-#include "device/kinds.h"
 #include "model/graph/logged_run.h"
-#include "polled_backend.h"
+#include "plain_kind.h"
 
 namespace quadriga {
 namespace {
 
 constexpr std::size_t memory_bytes = 4096;
 
-Machine discover() {
-  Machine machine;
-  machine.name = "polled";
-  machine.links.push_back({"bus", 1e9, 0});
-  for (SpaceId space = 1; space <= 2; ++space) {
-    Device device;
-    device.name = "polled" + std::to_string(space - 1);
-    device.kind = device_kind("polled");
-    device.space = space;
-    device.memory_bytes = memory_bytes;
-    machine.devices.push_back(device);
-    machine.routes.push_back({host_space, space, {0}});
-    machine.routes.push_back({space, host_space, {0}});
-  }
-  return machine;
-}
-
 /// The row.
-const DeviceKind polled = add_kind(
-    {.name = "polled",
-     .discover = discover,
-     .absence = [] { return "used by those who name it"; },
-     .make = [](const Machine& machine,
-                const BackendOptions&) { return std::make_unique<PolledBackend>(machine); }});
+const DeviceKind polled = polled_kind("polled", memory_bytes);
 
 void add(const Arguments& arguments, double value) {
   const View& tile = arguments.operands[0];

@@ -18,6 +18,7 @@
 #include "engine/engine_access.h"
 #include "engine/message_tasks.h"
 #include "message/join.h"
+#include "plain_kind.h"
 
 namespace quadriga {
 namespace {
@@ -130,24 +131,38 @@ class RankOnDevice {
 void expect(bool condition, const char* what) { message::testing::expect(condition, what); }
 
 // Rank 0 computes, sends, and computes on; rank 1 goes on with what it gets.
-void pass_on(const std::shared_ptr<message::Endpoint>& endpoint, int rank) {
-  RankOnDevice own(endpoint, 1);
+// All `direct` bytes, or none.
+void pass_on(const std::shared_ptr<message::Endpoint>& endpoint, int rank,
+             const std::string& devices = with_room, std::uint64_t direct = bytes) {
+  RankOnDevice own(endpoint, 1, devices);
   own.set(0, rank == 0 ? 7 : 0);
   own.engine.wait(rank == 0 ? own.send(0, 1, 5) : own.receive(0, 0, 5), enough);
   own.engine.wait(own.add(0, 1), enough);
-  expect(own.engine.counters().host_bytes() == 0, "something passed the host");
-  expect(own.direct() == bytes, "the message didn't leave from a device and come to one");
+  expect((own.engine.counters().host_bytes() == 0) == (direct > 0), "or passed the host");
+  expect(own.direct() == direct, "the message didn't leave from a device and come to one");
   own.engine.wait(enough);
   expect(own.homes[0][0] == 8 && own.homes[0][size - 1] == 8 + size - 1, "other content");
 }
 
-TEST(MessageRooms, WhatLiesOnDevicesTravelsWithoutTheHost) {
+void pass_on_between_threads(const std::string& devices, std::uint64_t direct) {
   const auto endpoints = message::local_endpoints(2);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 2; ++rank)
-    threads.emplace_back(
-        [&, rank] { EXPECT_NO_THROW(pass_on(endpoints[static_cast<std::size_t>(rank)], rank)); });
+    threads.emplace_back([&, rank] {
+      EXPECT_NO_THROW(pass_on(endpoints[static_cast<std::size_t>(rank)], rank, devices, direct));
+    });
   for (std::thread& each : threads) each.join();
+}
+
+TEST(MessageRooms, WhatLiesOnDevicesTravelsWithoutTheHost) {
+  pass_on_between_threads(with_room, bytes);
+}
+
+TEST(MessageRooms, AreOfEveryKindWhoseRowSaysSo) {
+  plain_kind();
+  pass_on_between_threads("plain:1;cpu:1", bytes);
+  unstated_kind();
+  pass_on_between_threads("unstated:1;cpu:1", 0);
 }
 
 TEST(MessageRooms, NorBetweenProcesses) {

@@ -26,8 +26,8 @@ struct Case {
   std::int64_t m = 37;
   std::int64_t n = 29;
   std::int64_t k = 41;
-  Scalar alpha{1.5};
-  Scalar beta{-0.5};
+  Coefficient alpha{1.5};
+  Coefficient beta{-0.5};
 };
 
 void check(Engine& engine, const Case& given, std::int64_t tile = 16) {
@@ -44,7 +44,7 @@ void check(Engine& engine, const Case& given, std::int64_t tile = 16) {
   for (std::int64_t j = 0; j < n; ++j) {
     for (std::int64_t i = 0; i < m; ++i) {
       const Complex value = complex_of(alpha) * product(a, op_a, b, op_b, i, j) +
-                            (beta == Scalar(0) ? 0 : complex_of(beta) * before.get(i, j));
+                            (beta == Coefficient(0) ? 0 : complex_of(beta) * before.get(i, j));
       ASSERT_LE(std::abs(c.get(i, j) - value), bound)
           << "element " << i << ", " << j << " type " << name(dtype) << " ops "
           << static_cast<int>(op_a) << static_cast<int>(op_b) << " layouts "
@@ -103,9 +103,9 @@ TEST(Matmul, TallTilesOnFastDevices) {
     const auto engine = fast_engine(devices);
     for (const Op op : {Op::none, Op::transpose}) {
       for (const Lay lay : {Lay::columns, Lay::rows, Lay::every_other}) {
-        for (const Scalar beta : {Scalar(0), Scalar(-0.5)}) {
+        for (const Coefficient beta : {Coefficient(0), Coefficient(-0.5)}) {
           if (is_sanitized && (op == Op::none) == (lay == Lay::rows)) continue;
-          if (is_sanitized && (beta == Scalar(0)) != (lay == Lay::columns)) continue;
+          if (is_sanitized && (beta == Coefficient(0)) != (lay == Lay::columns)) continue;
           const Array a = operand(1100, 1300, op, DType::float32, lay, 1);
           const Array b = operand(1300, 600, op, DType::float32, lay, 2);
           Array c = random_matrix(1100, 600, DType::float32, lay, 3);

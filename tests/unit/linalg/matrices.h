@@ -172,7 +172,7 @@ inline bool in_triangle(Uplo uplo, std::int64_t i, std::int64_t j) {
   return uplo == Uplo::lower ? i >= j : i <= j;
 }
 
-inline Complex complex_of(Scalar value) { return {value.real, value.imag}; }
+inline Complex complex_of(Coefficient value) { return {value.real, value.imag}; }
 
 /// Whether the BLAS gives the same bits wherever operands lie. OpenBLAS's kernels for processors
 /// that it doesn't know don't: they take another way through columns that aren't aligned.
