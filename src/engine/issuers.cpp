@@ -128,24 +128,23 @@ bool Issuers::may_go(const Instruction& instruction, const Held& held) const {
 /// Held ones come first, as they are older: each time there is time for an operation.
 void Issuers::carry_out_or_hold(Instruction& instruction, Held& held) {
   if (!held.streams.empty() && instruction.ticket != 0) carry_out_held(held);
-  const bool is_free = std::ranges::find(held.streams, instruction.stream, &HeldStream::stream) ==
-                           held.streams.end() &&
-                       may_go(instruction, held);
+  const auto same = std::ranges::find(held.streams, instruction.stream, &HeldStream::stream);
+  const bool is_free = same == held.streams.end() && may_go(instruction, held);
   if (!is_free)
-    hold(instruction, held);
+    hold(instruction, held, same == held.streams.end() ? nullptr : &*same);
   else if (!stopping_.load())
     carry_out(instruction);
 }
 
-void Issuers::hold(Instruction& instruction, Held& held) {
-  auto same = std::ranges::find(held.streams, instruction.stream, &HeldStream::stream);
-  if (same == held.streams.end()) {
-    held.streams.emplace_back().stream = instruction.stream;
-    same = std::prev(held.streams.end());
+/// `stream`: what is held of its stream; null: nothing.
+void Issuers::hold(Instruction& instruction, Held& held, HeldStream* stream) {
+  if (!stream) {
+    stream = &held.streams.emplace_back();
+    stream->stream = instruction.stream;
   }
   const Launch* const launch = std::get_if<Launch>(&instruction.operation);
   if (launch && launch->meets) held.meeting = std::min(held.meeting, instruction.number);
-  same->instructions.push_back(std::move(instruction));
+  stream->instructions.push_back(std::move(instruction));
 }
 
 /// All that needn't be held any longer.

@@ -17,7 +17,9 @@
 //      driver, which may keep an operation back, waits for no issuer.
 //   3. Issuer::mutex guards its queue and `stopping`; `asleep` is written under it. `kept` is the
 //      driver's. broken_mutex_ guards `broken_`.
-//   4. take() and next() belong to one thread, the driver's. If the backend needs no threads, as
+//   4. What is queued can be revoked (task_bodies.h): an issuer takes nothing out of its queue, and
+//      what it hands over ends with the error instead of running.
+//   5. take() and next() belong to one thread, the driver's. If the backend needs no threads, as
 //      under the virtual clock, take() carries out everything itself.
 #pragma once
 
@@ -75,7 +77,7 @@ class Issuers {
   void loop(Issuer& issuer);
   bool next_batch(Issuer& issuer, bool sleeps, std::vector<Instruction>& batch) const;
   void carry_out_or_hold(Instruction& instruction, Held& held);
-  static void hold(Instruction& instruction, Held& held);
+  static void hold(Instruction& instruction, Held& held, HeldStream* stream);
   void carry_out_held(Held& held);
   void await_first(const Held& held);
   static std::uint64_t first_meeting(std::span<const HeldStream> streams) noexcept;

@@ -4,6 +4,7 @@
 
 #include "engine/bodies.h"
 #include "graph/failures.h"
+#include "graph/task_life.h"
 #include "schedule/recovery.h"
 #include "schedule/variants.h"
 
@@ -42,8 +43,15 @@ void forget_failure(const PlannedTask& planned) noexcept {
 
 }  // namespace
 
+/// Whether a task that was issued is to be taken back.
+bool TaskBodies::is_revoked(const PlannedTask& planned) const noexcept {
+  const bool is_cancelled = executor_.cancelled() || planned.task->cancelled();
+  return planned.gang ? planned.gang->revokes(is_cancelled) : is_cancelled;
+}
+
 void TaskBodies::run(const PlannedTask& planned, const Arguments& arguments) {
   try {
+    if (is_revoked(planned)) std::rethrow_exception(work_cancelled());
     check_producers(planned);
     run_variant(planned, arguments);
     forget_failure(planned);

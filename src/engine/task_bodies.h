@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/task_bodies.h: runs the variants of issued tasks, on a backend's threads.
+// src/engine/task_bodies.h: runs the variants of issued tasks, on a backend's threads, or takes the
+// tasks back.
+//
+// Invariants
+//   1. An issued task is revoked if it is cancelled before its body is called, whether it lies in
+//      an issuer's queue or in a stream's. Its operation keeps its place, so that events and waits
+//      count as decided, and ends with the error; what relies on it doesn't run.
+//   2. Of a gang the first task whose body would be called decides for all: all run or none does.
 #pragma once
 
 #include "engine/executor.h"
@@ -20,6 +27,7 @@ class TaskBodies final : public TaskRunner {
   void run(const PlannedTask& planned, const Arguments& arguments) override;
 
  private:
+  bool is_revoked(const PlannedTask& planned) const noexcept;
   void run_variant(const PlannedTask& planned, const Arguments& arguments);
 
   Executor& executor_;

@@ -18,11 +18,22 @@ struct Gang {
   /// at it, and gives up: they may never come.
   std::atomic<bool> broken{false};
 
+  /// Asked as each of its tasks is about to run: whether all are taken back instead. What the
+  /// first one wants decides for all of them. Any thread.
+  bool revokes(bool wanted) noexcept {
+    const Fate mine = wanted ? Fate::revoked : Fate::runs;
+    Fate fate = Fate::open;
+    return (fate_.compare_exchange_strong(fate, mine) ? mine : fate) == Fate::revoked;
+  }
+
  private:
+  enum class Fate : std::uint8_t { open, runs, revoked };
   static std::uint64_t next_id() noexcept {
     static std::atomic<std::uint64_t> made{0};
     return made.fetch_add(1, std::memory_order_relaxed) + 1;
   }
+
+  std::atomic<Fate> fate_{Fate::open};
 };
 
 }  // namespace quadriga

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -117,6 +118,27 @@ TEST_F(JoinedTest, RoutesBetweenKindsAreRefused) {
   machine.routes.pop_back();
   machine.routes.push_back({2, 0, {0}});
   EXPECT_NO_THROW(make_backend(machine));
+}
+
+// What follows it in another part isn't queued there before.
+TEST_F(JoinedTest, AKernelOfAnotherPartIsWaitedForToItsEnd) {
+  Machine machine = Machine::parse("cpu:1");
+  machine.devices.push_back(device_of(fourth));
+  backend_ = make_backend(machine);
+  const StreamId other = compute(1);
+  std::promise<void> gate;
+  const Event first =
+      launch(compute(0), [opened = gate.get_future().share()](const Arguments&) { opened.wait(); });
+  backend_->wait(other, first);
+  const Event second = launch(other, [](const Arguments&) {});
+  std::array<Completion, 4> some;
+  const std::size_t early = backend_->next_completion(some, 0);
+  gate.set_value();
+  ASSERT_EQ(early, 0u);
+  const std::vector<Completion> done = collect(2);
+  ASSERT_EQ(done.size(), 2u);
+  EXPECT_EQ(done[0].event, first);
+  EXPECT_EQ(done[1].event, second);
 }
 
 // While it was parked, nobody could be told.

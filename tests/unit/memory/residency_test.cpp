@@ -167,5 +167,26 @@ TEST_F(ResidencyTest, NothingGoesHomeBeforeItsProducerHasEnded) {
   EXPECT_EQ(memory_.directory().owner(tile), no_space);
 }
 
+TEST_F(ResidencyTest, CleaningAheadLeavesWhatATaskNeeds) {
+  const TileId needed = add(host_space, 5), idle = add();
+  run(needed, Access::update);
+  run(idle, Access::update);
+  ASSERT_FALSE(memory_.residency().has_plenty(1));
+  for (int i = 0; i < 2; ++i) memory_.write_backs().clean_ahead(1);
+  EXPECT_EQ(memory_.directory().owner(idle), no_space) << "it goes home";
+  EXPECT_EQ(memory_.directory().owner(needed), 1u);
+}
+
+TEST_F(ResidencyTest, NothingGoesHomeFromADeviceThatMayBeGone) {
+  const TileId tile = add();
+  run(tile, Access::update);
+  memory_.transfers().probe(1);
+  EXPECT_TRUE(memory_.write_backs().write_back(tile, Reason::write_back));
+  EXPECT_EQ(memory_.directory().owner(tile), 1u) << "nothing was queued";
+  end_copies();
+  EXPECT_TRUE(memory_.write_backs().write_back(tile, Reason::write_back));
+  EXPECT_EQ(memory_.directory().owner(tile), no_space);
+}
+
 }  // namespace
 }  // namespace quadriga
