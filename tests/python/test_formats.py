@@ -220,6 +220,8 @@ def test_records_lie_across_blocks_of_the_file(tmp_path, monkeypatch, block):
     [
         (b">a\nMK>T\n", "record 'a' has '>' at position 3"),
         (b">a\nMKT\n>b\n>c\nG1\n", "record 'b' is empty"),
+        (b">a\nM1\n>b\n>c\nG\n", "record 'a' has '1' at position 2"),
+        (b">a\nM\x0bK\n", r"record 'a' has '\\x0b' at position 2"),
         (b">a\nMKT\n>b\nG\n A1\n", "record 'b' has '1' at position 3"),
     ],
 )

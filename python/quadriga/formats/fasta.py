@@ -127,7 +127,6 @@ def _refuse(path: str | os.PathLike[str], names: list[str], sequences: list[byte
     for name, sequence in zip(names, sequences, strict=True):
         if not sequence:
             raise IoError(f"{path}: record {name!r} is empty")
-    for name, sequence in zip(names, sequences, strict=True):
         if wrong := sequence.translate(None, _LETTERS):
             raise IoError(
                 f"{path}: record {name!r} has {chr(wrong[0])!r} at position "
