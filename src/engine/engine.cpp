@@ -254,7 +254,7 @@ void Engine::Impl::wait_data(Datum& datum, std::span<Datum* const> aliases, Nano
                          tasks);
     wait_ended(tasks, deadline);
   }
-  if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(wanted, deadline);
+  if (!datum.is_lost()) bring_home(wanted, deadline);
   const auto lost = std::ranges::find_if(wanted, &Datum::is_lost);
   const std::uint64_t failed = lost == wanted.end() ? 0 : (*lost)->failed_by.load();
   const bool is_lost = lost != wanted.end();

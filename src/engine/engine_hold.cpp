@@ -210,10 +210,11 @@ void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
       Datum& datum = *each.datum;
       if (each.access != Access::write && datum.versions_at_home != each.versions)
         reading.push_back(&datum);
-      if (writes(each.access) && !hold.untouched && !stays_lost(hold, each))
+      const bool was_lost = datum.poisoned.load(std::memory_order_acquire);
+      if (writes(each.access) && (!hold.untouched || was_lost) && !stays_lost(hold, each))
         writing.push_back(&datum);
       // Of those that lack what an alias had to bring, which now is valid or stays lost.
-      datum.stale |= datum.aliased && datum.poisoned.load(std::memory_order_acquire);
+      datum.stale |= datum.aliased && was_lost && !datum.is_lost();
     }
   }
   if (!reading.empty()) bring_home(reading, deadline);

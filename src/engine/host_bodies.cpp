@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/bodies.h"
-#include "graph/regions.h"
+#include "graph/covered_losses.h"
 #include "graph/task_life.h"
 
 namespace quadriga {
@@ -36,14 +36,9 @@ std::optional<std::uint64_t> HostBodies::lacks_written(const Task& task) const {
 }
 
 void HostBodies::make_valid(Task& task) {
-  for (OperandSlot& slot : task.slots()) {
-    if (slot.access != Access::write) continue;
-    overwritten(*slot.datum);
-    if (!slot.datum->aliased.load(std::memory_order_relaxed)) continue;
-    std::lock_guard lock(graph_.submission());
-    for (Datum* const alias : slot.datum->aliases)
-      if (covers(region_of(*slot.datum), region_of(*alias))) overwritten(*alias);
-  }
+  for (OperandSlot& slot : task.slots())
+    if (slot.access == Access::write) overwritten(*slot.datum);
+  cover_losses(graph_, task, false);
 }
 
 inline void HostBodies::call(Task& task, const Arguments& arguments) {

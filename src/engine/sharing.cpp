@@ -59,10 +59,18 @@ bool Sharing::overlap(const Datum& a, const Datum& b) const {
 
 void Sharing::prepare(Task& task) {
   if (on_host_) return;
+  // What the task overwrites as a whole isn't needed any more, also if it is lost.
+  const auto forget_covered = [](const Datum& datum) {
+    for (Datum* const alias : datum.aliases)
+      if (covers(region_of(datum), region_of(*alias))) alias->brought_home = {};
+  };
   for (OperandSlot& slot : task.slots())
     if (slot.datum->stale) refresh(*slot.datum, task);
-  for (OperandSlot& slot : task.slots())
-    if (slot.datum->aliased && writes(slot.access)) written(*slot.datum, task.codelet->submits);
+  for (OperandSlot& slot : task.slots()) {
+    if (!slot.datum->aliased || !writes(slot.access)) continue;
+    if (slot.access == Access::write) forget_covered(*slot.datum);
+    written(*slot.datum, task.codelet->submits);
+  }
 }
 
 /// Children may have written any of the aliases of what their parent writes.
@@ -87,8 +95,8 @@ bool Sharing::is_newer(const Datum& datum) const {
          failures_.failed(datum.brought_home.id);
 }
 
-/// Where what is newer may leave a part as it is, that part has to be valid, unless all that it
-/// lacks is what the last such task didn't bring.
+/// What the stale one has itself has to be valid, unless it was overwritten as a whole since, or
+/// all that it lacks is what the last such task didn't bring.
 void Sharing::submit(Datum& stale, std::span<Datum* const> newer, Task& follower) {
   const bool at_host = stale.home_space == host_space;
   Task& task = own_task(graph_, brings_home()[at_host ? 0 : 1], newer.size() + 1, follower.priority,
@@ -96,10 +104,9 @@ void Sharing::submit(Datum& stale, std::span<Datum* const> newer, Task& follower
   for (DeviceId device = 0; !at_host && device < machine_.devices.size(); ++device)
     if (machine_.devices[device].space == stale.home_space) task.device = device;
   task.operands[0].datum = &stale;
-  const bool keeps = (!stale.poisoned.load(std::memory_order_acquire) || stale.is_lost()) &&
-                     std::ranges::none_of(newer, [&](const Datum* each) {
-                       return covers(region_of(*each), region_of(stale));
-                     });
+  const bool is_overwritten = !stale.dirty && stale.brought_home.id == 0;
+  const bool keeps =
+      !is_overwritten && (!stale.poisoned.load(std::memory_order_acquire) || stale.is_lost());
   task.operands[0].access = keeps ? Access::update : Access::write;
   for (std::size_t i = 0; i < newer.size(); ++i) {
     task.operands[i + 1].datum = newer[i];

@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "device/backend.h"
+
 namespace quadriga {
 
 /// At the host and on devices. Such a task makes no content: if it fails, what it should have

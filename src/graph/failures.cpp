@@ -107,13 +107,15 @@ void Failures::record(Task& task, std::exception_ptr error, const std::string& d
   }
   const std::uint64_t id = task.id.load();
   by_task_[id] = {error, std::move(cause)};
-  if (consequence && !task.group) untold_.insert(id);
+  const bool brings_home = is_bringing_home(task.codelet);  // of which its follower tells
+  if (consequence && !task.group && !brings_home) untold_.insert(id);
   forget_oldest();
-  // What is lost already stays the loss of whoever should have written it.
-  const bool brings_home = is_bringing_home(task.codelet);
   for (const OperandSlot& slot : task.slots()) {
-    if (!writes(slot.access) || slot.datum->is_lost()) continue;
-    if (brings_home) slot.datum->refreshed.store(id, std::memory_order_relaxed);
+    if (!writes(slot.access)) continue;
+    if (brings_home) {
+      if (slot.datum->is_lost()) continue;  // by whoever should have written it
+      slot.datum->refreshed.store(id, std::memory_order_relaxed);
+    }
     slot.datum->failed_by.store(id, std::memory_order_relaxed);
   }
   TaskGroup* const group = task.group;

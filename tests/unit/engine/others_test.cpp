@@ -120,12 +120,10 @@ TEST_P(OthersTest, AWriterFollowsAnotherEnginesReader) {
 TEST_P(OthersTest, AWritersFailureIsThrown) {
   Engine e(options(0));
   Engine f(options(1));
-  const Codelet broken = made("broken", {Access::update}, [](const Arguments&) {
-    throw std::runtime_error("no such line");
-  });
+  const Codelet broken = made("broken", {Access::update},
+                              [](const Arguments&) { throw std::runtime_error("no such line"); });
   e.submit(broken, {{data(e), Access::update}});
-  const std::string told =
-      failure_of([&] { f.submit(increase_, {{data(f), Access::update}}); });
+  const std::string told = failure_of([&] { f.submit(increase_, {{data(f), Access::update}}); });
   EXPECT_NE(told.find("no such line"), std::string::npos) << told;
 }
 

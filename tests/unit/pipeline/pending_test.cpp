@@ -127,9 +127,9 @@ TEST_P(PendingTest, ConstantsDo) {
     a.operands[2].as<double>()[0] = a.operands[1].as<double>()[0];
   };
   Pipeline pipeline(options());
-  pipeline.source(numbers({1})).kernel(
-      sum, {reads("x"), constant("c", {a_.data(), length, 1, length, DType::float64}),
-            writes("y", like_x)});
+  pipeline.source(numbers({1}))
+      .kernel(sum, {reads("x"), constant("c", {a_.data(), length, 1, length, DType::float64}),
+                    writes("y", like_x)});
   const auto chunk = pipeline.next();
   ASSERT_TRUE(chunk.has_value());
   EXPECT_EQ(chunk->values<double>("y")[0], 1);
