@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,15 @@ class EngineAccess {
   /// written what is read, LacksResult names it, and the failure is still to be told by waits.
   static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double timeout = -1,
                          bool names_lost = false);
+  /// Waits until no task of another engine of the process conflicts with an access to some memory,
+  /// whose content is at home then; in bodies it doesn't wait. Errors: as hold().
+  static void follow_others(Engine& engine, std::span<const HeldRegion> regions);
+  /// The same for tasks of all engines, in a body that blocks, on behalf of the thread that waits
+  /// for it: what that accesses by on_host() isn't waited for.
+  static void follow_all(Engine& engine, std::span<const HeldRegion> regions,
+                         std::thread::id runner);
+  /// Whether this thread runs a body of any engine, or works for one.
+  static bool is_in_body();
   /// Whether tasks that overwrite these data needn't follow those before (renaming.h).
   static bool has_names(Engine& engine, const Data& data);
   /// The number of the task that wrote their newest content, or will; 0: there was none.

@@ -24,6 +24,7 @@ struct HeldDatum {
   Datum* datum = nullptr;
   Access access = Access::read;  ///< read, write (all of it, unseen) or update
   std::uint32_t versions = 0;    ///< Of the datum, when conflicting tasks were last looked for.
+  bool is_seen = true;           ///< Not only written: what it has must be valid.
 };
 
 struct Hold {

@@ -47,6 +47,19 @@ bool overlap(const Region& given_a, const Region& given_b) noexcept {
          std::min(most, static_cast<std::int64_t>(a.columns) - 1);
 }
 
+bool covers(const Region& given_whole, const Region& given_part) noexcept {
+  if (given_part.empty()) return true;
+  if (given_whole.empty()) return false;
+  const Region whole = merged(given_whole);
+  const Region part = merged(given_part);
+  if (part.first < whole.first) return false;
+  const std::size_t behind = part.first - whole.first;
+  if (whole.columns == 1) return behind + part.span() <= whole.width;
+  if (part.columns > 1 && part.pitch != whole.pitch) return false;
+  return behind % whole.pitch + part.width <= whole.width &&
+         behind / whole.pitch + part.columns <= whole.columns;
+}
+
 std::size_t Regions::Hash::operator()(const Key& key) const noexcept {
   constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(key.home) * golden;
