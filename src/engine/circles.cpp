@@ -14,7 +14,7 @@
 namespace quadriga {
 namespace {
 
-struct Wait {
+struct NotedWait {
   const BodyWait* owner;
   const Graph* graph;
   Task* inside;
@@ -23,7 +23,7 @@ struct Wait {
 
 struct Waits {
   std::mutex mutex;  ///< Guards `all`; taken before a submission lock.
-  std::list<Wait> all;
+  std::list<NotedWait> all;
 };
 
 Waits& waits() {
@@ -65,7 +65,7 @@ class Behind {
   }
   /// Bodies that wait for one of them.
   bool add_waiting() {
-    for (const Wait& each : waits().all)
+    for (const NotedWait& each : waits().all)
       if (each.graph == &graph_ && !all_.contains(each.inside) && find(each.awaited))
         add(each.inside);
     return !left_.empty();
@@ -96,7 +96,7 @@ BodyWait::BodyWait(Graph& graph, Task* inside, std::span<const TaskRef> awaited)
 BodyWait::~BodyWait() {
   if (!is_noted_) return;
   const std::lock_guard lock(waits().mutex);
-  std::erase_if(waits().all, [&](const Wait& each) { return each.owner == this; });
+  std::erase_if(waits().all, [&](const NotedWait& each) { return each.owner == this; });
 }
 
 }  // namespace quadriga
