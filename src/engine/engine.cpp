@@ -124,7 +124,6 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
       recorder(truth ? *truth : machine, options.trace),
       adopted(graph),
       on_host(runs_on_host(machine, options)) {
-  static_cast<void>(known());
   if (options.trace) graph.keep_edges();
   if (on_host)
     executor = std::make_unique<HostPool>(
@@ -156,7 +155,7 @@ void Engine::Impl::end() noexcept {
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
   }
-  leave_known();
+  others.leave();
 }
 
 Engine::Impl::~Impl() {

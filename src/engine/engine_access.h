@@ -11,7 +11,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -54,6 +53,9 @@ struct GangTask {
 
 class EngineAccess {
  public:
+  using Impl = Engine::Impl;
+  /// What an engine consists of. Errors: as of all its functions, in a forked child.
+  static Impl& impl(Engine& engine) { return engine.checked(); }
   static Engine make(WrappedOptions options);
   static std::unique_ptr<Engine> make_unique(WrappedOptions options) {
     return std::unique_ptr<Engine>(new Engine(make(std::move(options))));
@@ -76,15 +78,6 @@ class EngineAccess {
   /// written what is read, LacksResult names it, and the failure is still to be told by waits.
   static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double timeout = -1,
                          bool names_lost = false);
-  /// Waits until no task of another engine of the process conflicts with an access to some memory,
-  /// whose content is at home then; in bodies it doesn't wait. Errors: as hold().
-  static void follow_others(Engine& engine, std::span<const HeldRegion> regions);
-  /// The same for tasks of all engines, in a body that blocks, on behalf of the thread that waits
-  /// for it: what that accesses by on_host() isn't waited for.
-  static void follow_all(Engine& engine, std::span<const HeldRegion> regions,
-                         std::thread::id runner);
-  /// Whether this thread runs a body of any engine, or works for one.
-  static bool is_in_body();
   /// Whether tasks that overwrite these data needn't follow those before (renaming.h).
   static bool has_names(Engine& engine, const Data& data);
   /// The number of the task that wrote their newest content, or will; 0: there was none.
@@ -173,8 +166,6 @@ class EngineAccess {
   static void note_message(Engine& engine, MessageEvent event);
   /// The machine by whose figures time passes; Engine::machine() but for EngineOptions::believed.
   static const Machine& truth(const Engine& engine) noexcept;
-  /// Which task's body this thread runs; 0: none of this engine's.
-  static std::uint64_t current(const Engine& engine) noexcept;
   /// Engine::cancel() for the group's tasks alone; returns when all of them have ended.
   static void cancel(Engine& engine, TaskGroup& group);
 };

@@ -316,32 +316,32 @@ HostAccess Engine::on_host(Data data, Access access, double timeout) {
   return result;
 }
 
-std::shared_ptr<Hold> Engine::Impl::hold_regions(std::span<const HeldRegion> regions,
-                                                 Nanoseconds deadline, bool names_lost) {
-  if (current_task(graph)) return nullptr;  // it has its operands
+std::shared_ptr<Hold> hold_regions(EngineAccess::Impl& engine, std::span<const HeldRegion> regions,
+                                   Nanoseconds deadline, bool names_lost) {
+  if (current_task(engine.graph)) return nullptr;  // it has its operands
   std::vector<HeldDatum> wanted;
   const auto find = [&](std::vector<Datum*>& all) {
     wanted.clear();
     for (const HeldRegion& each : regions) {
       std::vector<Datum*> found;
-      sharing->overlapping(each.region, found);
+      engine.sharing->overlapping(each.region, found);
       for (Datum* const datum : found) want(wanted, datum, each.access, true);
     }
     for (const HeldDatum& each : wanted) all.push_back(each.datum);
   };
-  std::vector<Datum*> registered = pin(find, deadline);
+  std::vector<Datum*> registered = engine.pin(find, deadline);
   if (wanted.empty()) return nullptr;
   std::shared_ptr<Hold> found;
   try {
-    found = hold(std::move(wanted), deadline, names_lost);
+    found = engine.hold(std::move(wanted), deadline, names_lost);
   } catch (...) {
-    unpin(registered);
+    engine.unpin(registered);
     throw;
   }
   if (found->engine)
     found->registered = std::move(registered);
   else
-    unpin(registered);  // the thread had all of it before
+    engine.unpin(registered);  // the thread had all of it before
   return found;
 }
 
@@ -349,7 +349,7 @@ HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> region
                               bool names_lost) {
   Engine::Impl& impl = engine.checked();
   HostAccess result;
-  result.hold_ = impl.hold_regions(regions, impl.deadline_after(timeout), names_lost);
+  result.hold_ = hold_regions(impl, regions, impl.deadline_after(timeout), names_lost);
   return result;
 }
 

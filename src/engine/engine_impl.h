@@ -15,6 +15,7 @@
 #include "engine/hold.h"
 #include "engine/let_go.h"
 #include "engine/message_tasks.h"
+#include "engine/others.h"
 #include "engine/recorder.h"
 #include "engine/reductions.h"
 #include "engine/renaming.h"
@@ -81,26 +82,6 @@ struct Engine::Impl {
   /// Waits until the host may touch these data, and aliases of theirs.
   std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline,
                              bool names_lost = false);
-  /// Of whatever is registered in some memory; null: nothing is, or this thread is in a body.
-  std::shared_ptr<Hold> hold_regions(std::span<const HeldRegion> regions, Nanoseconds deadline,
-                                     bool names_lost);
-  // Tasks of several engines of the process on the same memory (others.cpp).
-  struct Known;
-  enum class InBody : std::uint8_t { refuse, pass };  ///< What becomes of a wait in a body.
-  static Known& known();
-  void enter_known();
-  /// Once nobody waits in this engine any more.
-  void leave_known() noexcept;
-  bool has_others() const noexcept;
-  /// Waits until no task of another engine conflicts with an access to some memory, whose content
-  /// is at home then. Errors: what a task failed with that should have written it.
-  void follow_others(std::span<const HeldRegion> regions, InBody in_body);
-  void follow_others(std::span<const Operand> operands);
-  /// As follow_others() for tasks of all engines, for a run that a thread has begun. By a thread
-  /// whose body may wait.
-  static void follow_all(std::span<const HeldRegion> regions, std::thread::id runner);
-  void follow_in_slices(std::span<const HeldRegion> regions);
-  void refuse_in_way(std::span<const HeldRegion> regions);
   std::vector<HeldDatum> held_by(std::thread::id thread);
   /// Whether the thread has an access on the host that hasn't ended.
   bool has_access(std::thread::id thread) { return !held_by(thread).empty(); }
@@ -152,8 +133,8 @@ struct Engine::Impl {
   std::optional<Sharing> sharing;
   std::optional<Renaming> renaming;
   bool on_host = false;
-  std::atomic<bool> is_entered{false};  ///< Known to other engines, as it has registered memory.
-  std::atomic<bool> refuses{false};     ///< Tasks, for the engine is about to end.
+  Others others{*this};
+  std::atomic<bool> refuses{false};  ///< Tasks, for the engine is about to end.
 
   std::mutex cancel_mutex;  ///< Of who cancels from outside of tasks; before all others.
   std::mutex cancelling_mutex;
@@ -203,5 +184,10 @@ inline std::uint64_t Engine::Impl::link(Task& task) {
     recorder.submitted(task, executor->now());
   return predecessors;
 }
+
+/// The host's access to whatever is registered in some memory; null: nothing is, or this thread is
+/// in a body.
+std::shared_ptr<Hold> hold_regions(EngineAccess::Impl& engine, std::span<const HeldRegion> regions,
+                                   Nanoseconds deadline, bool names_lost);
 
 }  // namespace quadriga

@@ -3,6 +3,7 @@
 #include "pipeline/pending.h"
 
 #include "engine/engine_access.h"
+#include "engine/others.h"
 
 namespace quadriga {
 namespace {
@@ -17,8 +18,8 @@ HeldRegion held(const View& view, bool writes) {
 }  // namespace
 
 Pending::Pending(Engine& engine, const std::vector<Stage>& stages)
-    : engine_(engine), runner_(std::this_thread::get_id()) {
-  if (EngineAccess::is_in_body() || !engine.options().compute) return;
+    : runner_(std::this_thread::get_id()) {
+  if (is_in_body() || !engine.options().compute) return;
   for (const Stage& stage : stages) {
     has_bodies_ |= stage.kind != StageKind::kernel;
     for (const FieldUse& use : stage.uses)
@@ -35,7 +36,7 @@ void Pending::settle_constants(const std::vector<Stage>& stages) {
   for (const Stage& stage : stages)
     for (const FieldUse& use : stage.uses)
       if (use.constant.data) regions.push_back(held(use.constant, false));
-  EngineAccess::follow_all(engine_, regions, runner_);
+  follow_all(regions, runner_);
 }
 
 void Pending::settle(const Chunk& chunk) {
@@ -44,7 +45,7 @@ void Pending::settle(const Chunk& chunk) {
   for (const Chunk::Field& each : chunk.fields())
     if (each.is_lent && each.view.data && each.view.rows > 0 && each.view.cols > 0)
       regions.push_back(held(each.view, has_bodies_ || changed_.contains(each.name)));
-  EngineAccess::follow_all(engine_, regions, runner_);
+  follow_all(regions, runner_);
 }
 
 }  // namespace quadriga

@@ -33,7 +33,6 @@ class Pending {
  private:
   void settle_constants(const std::vector<Stage>& stages);
 
-  Engine& engine_;
   const std::thread::id runner_;
   bool waits_ = false;  ///< For each chunk.
   bool has_bodies_ = false;
