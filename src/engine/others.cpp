@@ -78,7 +78,9 @@ class Known {
   std::mutex mutex;  ///< Guards the entries.
   std::condition_variable left;
   std::vector<Entry> engines;
-  std::atomic<std::size_t> count{0};  ///< Of the entries; read without the lock.
+  /// Of the entries; read without the lock. Who sees that an engine has left sees what its tasks
+  /// wrote.
+  std::atomic<std::size_t> count{0};
 };
 
 bool accesses(Task& task, const Region& region) {
@@ -160,7 +162,7 @@ void Others::leave() noexcept {
 }
 
 bool Others::any() const noexcept {
-  return Known::all().count.load(std::memory_order_relaxed) > (is_entered_.load() ? 1U : 0U);
+  return Known::all().count.load(std::memory_order_acquire) > (is_entered_.load() ? 1U : 0U);
 }
 
 void Others::follow(std::span<const HeldRegion> regions, InBody in_body) {
@@ -194,7 +196,7 @@ void follow_others(Engine& engine, std::span<const HeldRegion> regions) {
 }
 
 void follow_all(std::span<const HeldRegion> regions, std::thread::id runner) {
-  if (Known::all().count.load(std::memory_order_relaxed) == 0 || regions.empty()) return;
+  if (Known::all().count.load(std::memory_order_acquire) == 0 || regions.empty()) return;
   BlockingThreads::leave_place();
   std::thread::id before = std::exchange(acting_thread(), runner);
   const auto restore = [](const std::thread::id* thread) { acting_thread() = *thread; };
