@@ -107,13 +107,14 @@ bool Engine::Impl::begin_hold(Hold& hold, std::span<const HeldDatum> mine,
 }
 
 std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseconds deadline,
-                                         bool names_lost) {
+                                         bool names_lost, bool passes) {
   if (current_task(graph))
     fail(Errc::unavailable,
          "on_host() can't be called within a task, which accesses its operands directly");
   auto hold = std::make_shared<Hold>();
   hold->owner = acting_thread();
   hold->names_lost = names_lost;
+  hold->passes = passes;
   const std::vector<HeldDatum> mine = held_by(hold->owner);
   hold->asked = std::move(wanted);
   for (const HeldDatum& each : hold->asked) {
@@ -287,7 +288,8 @@ void Engine::Impl::end_holds() {
     std::lock_guard lock(data_mutex);
     all = holds;
   }
-  for (const std::shared_ptr<Hold>& each : all) end_hold(*each);
+  for (const std::shared_ptr<Hold>& each : all)
+    if (!each->passes) end_hold(*each);
 }
 
 void Engine::Impl::refuse_own_holds(const TaskRef* task) {
@@ -317,7 +319,7 @@ HostAccess Engine::on_host(Data data, Access access, double timeout) {
 }
 
 std::shared_ptr<Hold> hold_regions(EngineAccess::Impl& engine, std::span<const HeldRegion> regions,
-                                   Nanoseconds deadline, bool names_lost) {
+                                   Nanoseconds deadline, bool names_lost, bool passes) {
   if (current_task(engine.graph)) return nullptr;  // it has its operands
   std::vector<HeldDatum> wanted;
   const auto find = [&](std::vector<Datum*>& all) {
@@ -333,7 +335,7 @@ std::shared_ptr<Hold> hold_regions(EngineAccess::Impl& engine, std::span<const H
   if (wanted.empty()) return nullptr;
   std::shared_ptr<Hold> found;
   try {
-    found = engine.hold(std::move(wanted), deadline, names_lost);
+    found = engine.hold(std::move(wanted), deadline, names_lost, passes);
   } catch (...) {
     engine.unpin(registered);
     throw;

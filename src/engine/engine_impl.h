@@ -81,7 +81,7 @@ struct Engine::Impl {
   void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
   std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline,
-                             bool names_lost = false);
+                             bool names_lost = false, bool passes = false);
   std::vector<HeldDatum> held_by(std::thread::id thread);
   /// Whether the thread has an access on the host that hasn't ended.
   bool has_access(std::thread::id thread) { return !held_by(thread).empty(); }
@@ -188,6 +188,6 @@ inline std::uint64_t Engine::Impl::link(Task& task) {
 /// The host's access to whatever is registered in some memory; null: nothing is, or this thread is
 /// in a body.
 std::shared_ptr<Hold> hold_regions(EngineAccess::Impl& engine, std::span<const HeldRegion> regions,
-                                   Nanoseconds deadline, bool names_lost);
+                                   Nanoseconds deadline, bool names_lost, bool passes = false);
 
 }  // namespace quadriga

@@ -123,7 +123,8 @@ void follow_in_slices(Impl& engine, std::span<const HeldRegion> regions) {
   const RunningTask none(engine.graph, nullptr);
   for (;;) {
     try {
-      if (const auto hold = hold_regions(engine, regions, engine.executor->now() + slice, false))
+      if (const auto hold =
+              hold_regions(engine, regions, engine.executor->now() + slice, false, true))
         EngineAccess::end(*hold);
       return;
     } catch (const Error& error) {
@@ -174,7 +175,7 @@ void Others::follow(std::span<const HeldRegion> regions, InBody in_body) {
   for (Impl* const each : others) {
     if (inside)
       refuse_in_way(*each, regions);
-    else if (const auto hold = hold_regions(*each, regions, never, false))
+    else if (const auto hold = hold_regions(*each, regions, never, false, true))
       EngineAccess::end(*hold);
   }
 }
