@@ -29,6 +29,7 @@
 #include "benchmarks.h"
 #include "linalg/special_cases.h"
 #include "line.h"
+#include "order_line.h"
 
 namespace quadriga::bench {
 namespace {
@@ -124,11 +125,9 @@ Sample beside_neighbours(const std::string& name, const Subject& subject, const 
 /// Of the line between the rates of the powers of two below and above it.
 Sample beside_line(const std::string& name, const Subject& subject, const Machine& machine,
                    double order) {
-  const double below = std::exp2(whole(std::log2(order)));
-  const double low = rate(machine, subject, below);
-  const double high = rate(machine, subject, 2 * below);
   const double own = rate(machine, subject, order);
-  const double expected = low + (high - low) * (order - below) / below;
+  const double expected =
+      on_the_line(order, [&](double power) { return rate(machine, subject, power); });
   Line line(name);
   line.add("value", own / expected).add("n", order).add("rate", own * 1e-12);
   line.add("line", expected * 1e-12).add("devices", machine.spaces() - 1.0);

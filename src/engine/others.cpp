@@ -10,7 +10,6 @@
 #include <mutex>
 #include <vector>
 
-#include "base/process.h"
 #include "engine/bodies.h"
 #include "engine/engine_impl.h"
 #include "engine/occupied.h"
@@ -122,13 +121,14 @@ void follow_in_slices(Impl& engine, std::span<const HeldRegion> regions) {
   constexpr Nanoseconds slice = 100'000'000;
   const RunningTask none(engine.graph, nullptr);
   for (;;) {
+    const Nanoseconds until = engine.executor->now() + slice;
     try {
-      if (const auto hold =
-              hold_regions(engine, regions, engine.executor->now() + slice, false, true))
+      if (const auto hold = hold_regions(engine, regions, until, false, true))
         EngineAccess::end(*hold);
       return;
     } catch (const Error& error) {
-      if (error.code() != Errc::deadline) throw;
+      // A task's own failure may be a deadline, too.
+      if (error.code() != Errc::deadline || engine.executor->now() < until) throw;
     }
   }
 }

@@ -31,6 +31,13 @@ Region region_of(const Datum& datum) noexcept {
           static_cast<std::size_t>(datum.ld) * size_of(datum.dtype)};
 }
 
+Region region_of(const View& view) noexcept {
+  const std::size_t element = size_of(view.dtype);
+  return {reinterpret_cast<std::uintptr_t>(view.data),
+          static_cast<std::size_t>(view.rows) * element, static_cast<std::size_t>(view.cols),
+          static_cast<std::size_t>(view.ld) * element};
+}
+
 bool overlap(const Region& given_a, const Region& given_b) noexcept {
   if (given_a.empty() || given_b.empty()) return false;
   const Region a = merged(given_a);

@@ -33,6 +33,7 @@ struct Region {
 };
 
 Region region_of(const Datum& datum) noexcept;
+Region region_of(const View& view) noexcept;
 /// Whether two regions share a byte; where they have several columns each, of different pitches,
 /// whether their ranges do.
 bool overlap(const Region& a, const Region& b) noexcept;

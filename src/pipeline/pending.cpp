@@ -9,10 +9,7 @@ namespace quadriga {
 namespace {
 
 HeldRegion held(const View& view, bool writes) {
-  const std::size_t item = size_of(view.dtype);
-  return {{reinterpret_cast<std::uintptr_t>(view.data), static_cast<std::size_t>(view.rows) * item,
-           static_cast<std::size_t>(view.cols), static_cast<std::size_t>(view.ld) * item},
-          writes ? Access::update : Access::read};
+  return {region_of(view), writes ? Access::update : Access::read};
 }
 
 }  // namespace
