@@ -209,7 +209,9 @@ def test_lost_content_names_the_task(devices):
     """Also after wait() has raised what the task failed with; as Cancelled after cancel()."""
     broken = quadriga.codelet(access=["update"], name="broken", host_only=False)(lambda x: 1 // 0)
     started = threading.Event()
-    nap = quadriga.codelet(access=["update"], host_only=False)(lambda x, t: (started.set(), time.sleep(t), None)[-1])
+    nap = quadriga.codelet(access=["update"], host_only=False)(
+        lambda x, t: (started.set(), time.sleep(t), None)[-1]
+    )
     idle = quadriga.codelet(access=["update"], name="idle", host_only=False)(lambda x: None)
     with quadriga.Engine(devices) as engine:
         x = engine.data(np.zeros(3))
