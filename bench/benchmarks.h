@@ -12,6 +12,9 @@ void empty_tasks(const Settings& settings);
 /// Nanoseconds that a device's driver takes for a task: --case chain|chains|gemm3|independent
 /// --count (devices) --streams --repeat.
 void driver(const Settings& settings);
+/// Microseconds from the end of a kernel on emulated devices until the driver has passed it on,
+/// under load and alone: --count (devices) --tasks --alone (how many) --microseconds (of those).
+void ends(const Settings& settings);
 /// Nanoseconds of CPU time that deciding takes for a task of Cholesky, by the virtual clock:
 /// --count (devices) --machine --tiles (of the smaller matrix; the larger has twice as many in each
 /// direction) --repeat.

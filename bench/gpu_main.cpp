@@ -288,6 +288,7 @@ constexpr std::array commands{
                            [](int gpus) { return Machine::parse(fmt::format("cuda:{}", gpus)); });
             }},
     Command{"pack", pack_rates},
+    Command{"ends", [](const Settings& settings) { gpu_ends(machine_of(settings), settings); }},
     Command{"queue", [](const Settings& settings) {
               queue_rates(settings,
                           [](int gpus) { return Machine::parse(fmt::format("cuda:{}", gpus)); });

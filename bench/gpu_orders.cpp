@@ -16,6 +16,7 @@
 #include "gpu.h"
 #include "gpu_parts.h"
 #include "line.h"
+#include "order_line.h"
 
 namespace quadriga::bench {
 namespace {
@@ -40,14 +41,6 @@ std::vector<std::int64_t> draw(Random& random, long long count, double least, do
 
 /// Flops a second by order.
 using Rates = std::map<std::int64_t, double>;
-
-double on_the_line(const Rates& rates, std::int64_t order) {
-  const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(order)));
-  const double low = rates.at(below);
-  if (order == below) return low;
-  const double part = static_cast<double>(order - below) / static_cast<double>(below);
-  return low + (rates.at(2 * below) - low) * part;
-}
 
 /// The median of the runs of a few seconds behind the first, or the first if it took them.
 template <class Prepare, class Work>
@@ -136,7 +129,10 @@ void drawn_orders(const Settings& settings, Machine (*machine_of)(int gpus)) {
         Line line(fmt::format("{}-orders", operation.name));
         line.add("gpus", count).add("n", static_cast<double>(order));
         line.add("tflops", rates.at(order) * 1e-12);
-        line.add("of_line", rates.at(order) / on_the_line(rates, order));
+        const double expected = on_the_line(static_cast<double>(order), [&](double power) {
+          return rates.at(static_cast<std::int64_t>(power));
+        });
+        line.add("of_line", rates.at(order) / expected);
         if (!fewer.empty()) line.add("of_fewer", rates.at(order) / fewer.at(order));
         line.print();
       }

@@ -22,6 +22,8 @@ void queue_rates(const Settings& settings, Machine (*machine_of)(int gpus));
 /// Products and factorizations of --count orders drawn from --least to --most by --seed on 1, 2, 4
 /// ... --gpus GPUs, beside the line between the powers of two around each, and beside fewer GPUs.
 void drawn_orders(const Settings& settings, Machine (*machine_of)(int gpus));
+/// As the command `ends` of quadriga-bench, on GPUs.
+void gpu_ends(const Machine& machine, const Settings& settings);
 /// A pipeline of chunks with a kernel of a stated time, beside its bound and streams by hand.
 void stream_rates(const Machine& machine, const Settings& settings);
 /// A stream of chunks over --gpus GPUs, by hand in several ways (bench/manual) and as a pipeline.

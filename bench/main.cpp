@@ -24,6 +24,7 @@ constexpr std::array commands{
     Command{"tasks", empty_tasks},
     Command{"malloc", allocations},
     Command{"driver", driver},
+    Command{"ends", ends},
     Command{"memory", resident_memory},
     Command{"gemm", host_gemm},
     Command{"potrf", host_potrf},

@@ -8,6 +8,11 @@
 // of the line between the powers of two beside it. `--first K --count C` measures C draws from
 // number K on, so that several processes share a sweep; `--only I` measures one. `--calls C`
 // measures after so many calls of each size, which improve its plan.
+//
+// `--without NAME` (or `each`) tells instead what a special case of the planner gains
+// (src/linalg/special_cases.h): the geometric mean of a plan's rate over that of the plan without
+// it, of those problems whose rate it changes. Each draw has 1 to `--devices` devices of the
+// description, with its memory or, every other draw, with so much that the operands don't fit.
 #include <fmt/format.h>
 #include <quadriga/error.h>
 #include <quadriga/linalg.h>
@@ -16,12 +21,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "base/config.h"
 #include "base/random.h"
 #include "benchmarks.h"
+#include "linalg/special_cases.h"
 #include "line.h"
+#include "order_line.h"
 
 namespace quadriga::bench {
 namespace {
@@ -117,11 +125,9 @@ Sample beside_neighbours(const std::string& name, const Subject& subject, const 
 /// Of the line between the rates of the powers of two below and above it.
 Sample beside_line(const std::string& name, const Subject& subject, const Machine& machine,
                    double order) {
-  const double below = std::exp2(whole(std::log2(order)));
-  const double low = rate(machine, subject, below);
-  const double high = rate(machine, subject, 2 * below);
   const double own = rate(machine, subject, order);
-  const double expected = low + (high - low) * (order - below) / below;
+  const double expected =
+      on_the_line(order, [&](double power) { return rate(machine, subject, power); });
   Line line(name);
   line.add("value", own / expected).add("n", order).add("rate", own * 1e-12);
   line.add("line", expected * 1e-12).add("devices", machine.spaces() - 1.0);
@@ -153,10 +159,90 @@ Problem::Kind kind_of(const std::string& operation) {
   return operation == "gemm" ? Problem::Kind::matmul : Problem::Kind::cholesky;
 }
 
+/// What a special case changes: rates with it over those without.
+class Gains {
+ public:
+  void add(double order, double gain) {
+    all_ += std::log(gain);
+    ++count_;
+    if (std::abs(gain - 1) < least_change) return;
+    touched_ += std::log(gain);
+    ++touched_count_;
+    least_ = std::min(least_, gain);
+    if (gain <= most_) return;
+    most_ = gain;
+    most_order_ = order;
+  }
+  void print(const std::string& name) const {
+    Line(name)
+        .add("value", mean(touched_, touched_count_))
+        .add("unit", "of the rate without")
+        .add("touched", touched_count_)
+        .add("of", count_)
+        .add("mean", mean(all_, count_))
+        .add("least", least_)
+        .add("most", most_)
+        .add("most_n", most_order_)
+        .print();
+  }
+
+ private:
+  static constexpr double least_change = 1e-3;
+  static double mean(double logarithms, double count) {
+    return count > 0 ? std::exp(logarithms / count) : 1;
+  }
+  double all_ = 0, touched_ = 0;
+  double count_ = 0, touched_count_ = 0;
+  double least_ = 1, most_ = 1, most_order_ = 0;
+};
+
+/// A described machine with fewer devices, and with less memory where `is_scarce`.
+Machine machine_for(const std::string& file, std::int64_t most_devices, double order,
+                    bool is_scarce, Random& random) {
+  const auto drawn = random.below(static_cast<std::uint64_t>(most_devices));
+  Machine machine = machine_of(file, 1 + static_cast<std::int64_t>(drawn));
+  constexpr double least_share = 0.1, most_share = 0.9;
+  const double share = least_share + (most_share - least_share) * random.uniform();
+  const double bytes = share * order * order * 8 / (machine.spaces() - 1);
+  for (Device& device : machine.devices)
+    if (is_scarce && device.space != host_space)
+      device.memory_bytes = std::min(device.memory_bytes, static_cast<std::size_t>(bytes));
+  return machine;
+}
+
+void print_gains(const Settings& settings, const std::string& operation,
+                 const std::string& without) {
+  const Subject subject{kind_of(operation), settings.integer("calls", 0, 0)};
+  const std::string file = settings.text("machine", "machines/h200x4.json");
+  const std::int64_t devices = settings.integer("devices", 4);
+  const std::int64_t count = settings.integer("count", 24);
+  const double least = static_cast<double>(settings.integer("least", 6000));
+  const double most = static_cast<double>(settings.integer("most", 40000));
+  Random random(static_cast<std::uint64_t>(settings.integer("seed", 1, 0)));
+  std::vector<std::string_view> names{without};
+  if (without == "each")
+    names.assign(linalg::special_case_names().begin(), linalg::special_case_names().end());
+  std::vector<Gains> gains(names.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    Random own = random.split();
+    const double order = whole(least * std::pow(most / least, own.uniform()));
+    const Machine machine = machine_for(file, devices, order, i % 2 == 1, own);
+    const double all = rate(machine, subject, order);
+    for (std::size_t c = 0; c < names.size(); ++c) {
+      const linalg::WithoutSpecialCase left_out(names[c]);
+      gains[c].add(order, all / rate(machine, subject, order));
+    }
+  }
+  for (std::size_t c = 0; c < names.size(); ++c)
+    gains[c].print(fmt::format("{}-without-{}", operation, names[c]));
+}
+
 }  // namespace
 
 void plans(const Settings& settings) {
   const std::string operation = settings.text("operation", "gemm");
+  if (const std::string without = settings.text("without", ""); !without.empty())
+    return print_gains(settings, operation, without);
   const Subject subject{kind_of(operation), settings.integer("calls", 0, 0)};
   const std::string run = settings.text("run", "machines");
   require(run == "machines" || run == "orders",

@@ -44,8 +44,8 @@ struct EngineOptions {
   /// times plans and policies choose. Time passes by those of `devices`.
   std::optional<Machine> believed = {};
   /// Limit in bytes of memory for what tasks overwrite (access write) while others still read it,
-  /// so that they needn't wait for those; it counts as tiles without a home. 0: the setting, and
-  /// without one they wait. Applies to data at home on the host that aren't resident, kept, or
+  /// so that they needn't wait for those; it counts as tiles without a home. 0: the setting, else
+  /// they wait; SIZE_MAX: they wait. Applies to data at home on the host not resident, kept, or
   /// shared by overlapping data. wait(), wait(data), cancel(), host access and removal copy the
   /// content home; without them it may stay elsewhere.
   std::size_t renaming_bytes = 0;
@@ -101,7 +101,7 @@ class Engine {
   void remove(Sequence sequence);
 
   /// Submits a task. Tasks that access the same data are ordered by submission. Thread-safe.
-  ///
+  /// Those of other engines on its memory are waited for first, or in a body: unavailable.
   /// Errors:  invalid_argument if operands and codelet disagree or data is not this engine's;
   ///          too_large if the operands can't fit any device's memory together, naming both sizes;
   ///          unavailable if no device has a variant for it; invalid_argument if operands share

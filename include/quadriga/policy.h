@@ -157,7 +157,7 @@ class Policy {
   virtual void ended(std::uint64_t /*id*/) {}
   /// Of a task that can be issued: the greatest is issued first. What is below 0 counts as 0.
   virtual double rank(const TaskView&) { return 0; }
-  /// A task waits for pull(); again after a choice in vain or a device's loss. ended() follows.
+  /// A task waits for pull(); again if its device couldn't take it or was lost. ended() follows.
   virtual void waiting(const TaskNews&) {}
   /// A task waits no more: no device got it by pull(), place() gave it this one.
   virtual void placed(std::uint64_t /*id*/, DeviceId) {}

@@ -97,6 +97,7 @@ __all__ = [
     "formats",
     "linalg",
     "message",
+    "pipeline",
     "policies",
     "prefetch",
     "report",

@@ -73,7 +73,7 @@ class Engine:
     spill : path-like, optional
         A file to create, which holds such tiles instead.
     renaming : int or str, optional
-        Limit of memory for what tasks overwrite while others read it. Default, 0: the setting.
+        Limit of memory for what tasks overwrite while others read it, or 0. Default: the setting.
     reproducible : bool, optional
         Default of `reproducible` in `linalg` calls. Default: the setting.
     believed : str or Machine, optional
@@ -139,7 +139,7 @@ class Engine:
             trace=bool(trace),
             host_memory=_core.parse_bytes(str(host_memory)) if host_memory is not None else 0,
             spill=path_of("spill", spill),
-            renaming=_core.parse_bytes(str(renaming)) if renaming is not None else 0,
+            renaming=0 if renaming is None else _core.parse_bytes(str(renaming)) or 2**64 - 1,
             reproducible=flag("reproducible", reproducible),
             machine=machine.core if machine else None,
             believed=core_of("believed", believed),

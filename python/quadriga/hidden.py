@@ -45,9 +45,11 @@ def leads_to(value: Any, is_operand: Callable[[Any], bool], own: Iterable[Any]) 
     Raises
     ------
     TooMany
+        If what isn't the program's own is too much.
     """
-    if not _leads_to(value, is_operand, {}):
-        return False
+    with contextlib.suppress(TooMany):  # most of which may be the program's own
+        if not _leads_to(value, is_operand, {}):
+            return False
     known: dict[int, Any] = {}
     for each in own:
         with contextlib.suppress(TooMany):  # then less counts as the program's own

@@ -18,6 +18,7 @@
 #include "base/process.h"
 #include "bindings.h"
 #include "engine/engine_access.h"
+#include "engine/guests.h"
 #include "engine/message_task.h"
 #include "gil_gate.h"
 #include "py_codelet.h"
@@ -125,9 +126,11 @@ void submit(PyEngine& self, const PyCodelet& codelet, nb::handle object, int pri
     std::optional<GilReleased> released;
     if (is_turn_of_others() || !EngineAccess::has_room(state->engine())) released.emplace();
     const Submitting submitting(std::move(state));
-    *nb::inst_ptr<Future>(future) = submitting.engine().submit(
-        codelet.codelet, operands, std::as_bytes(std::span(&params, 1)),
-        {.priority = priority, .device = device, .owner = no_device, .after = followed});
+    guest_rests = true;  // a handler of signals runs in this thread
+    // Python waits for tasks of other engines (others.py), where bodies may run meanwhile.
+    *nb::inst_ptr<Future>(future) = EngineAccess::submit(
+        submitting.engine(), codelet.codelet, operands, std::as_bytes(std::span(&params, 1)),
+        {.priority = priority, .device = device, .owner = no_device, .after = followed}, nullptr);
     if (released) let_bodies_run();
   }
   Py_XSETREF(record.core, future.release().ptr());

@@ -43,11 +43,11 @@ double growth_of(const Times& times) {
 
 // The rate order^3/seconds: linear between two orders of the table, constant above them, and below
 // them falling as it does between the two least: what launches and long chains of short steps
-// take doesn't shrink with the volume.
+// take doesn't shrink with the volume. Who states no order gets the rate of the least.
 double rate_at(const Times& times, double order) {
   const auto above = times.lower_bound(order);
   if (above == times.begin())
-    return rate_of(*above) * std::pow(order / above->first, growth_of(times));
+    return rate_of(*above) * (order > 0 ? std::pow(order / above->first, growth_of(times)) : 1.0);
   const auto below = std::prev(above);
   if (above == times.end()) return rate_of(*below);
   const double part = (order - below->first) / (above->first - below->first);

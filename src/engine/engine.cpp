@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "base/units.h"
 #include "engine/believed.h"
 #include "engine/bodies.h"
+#include "engine/circles.h"
 #include "engine/engine_impl.h"
 #include "engine/host_pool.h"
 #include "engine/occupied.h"
@@ -40,7 +42,9 @@ EngineOptions resolve(EngineOptions options) {
         parse_integer(config.get("window").value, 1, std::int64_t{1} << 30));
   if (!options.machine) options.devices = config.get("devices", options.devices).value;
   options.spill = config.get("spill", options.spill).value;
-  if (options.renaming_bytes == 0)
+  if (options.renaming_bytes == SIZE_MAX)
+    options.renaming_bytes = 0;
+  else if (options.renaming_bytes == 0)
     options.renaming_bytes = parse_bytes(config.get("renaming").value);
   if (!options.spill.empty()) {
     options.host_memory = free_bytes_beside(options.spill);
@@ -135,7 +139,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
     take_what_is_given(machine.devices[device], executor->devices().memory_bytes(device),
                        executor->devices().reserve_bytes(device));
   reductions.emplace(graph, *executor);
-  sharing.emplace(graph, *executor, machine, on_host);
+  sharing.emplace(graph, *executor, failures, machine, on_host);
   renaming.emplace(graph, *executor, *sharing, machine, options.renaming_bytes);
   graph.set_reductions(&*reductions);
   tell_begin(machine, options);
@@ -151,6 +155,7 @@ void Engine::Impl::end() noexcept {
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
   }
+  others.leave();
 }
 
 Engine::Impl::~Impl() {
@@ -243,19 +248,27 @@ void Engine::Impl::wait_data(Datum& datum, std::span<Datum* const> aliases, Nano
     for (Datum* const each : wanted) graph.collect(*each, Access::update, tasks);
   }
   renaming->collect(datum, tasks);
-  wait_ended(tasks, deadline);
-  if (!datum.poisoned.load(std::memory_order_acquire)) bring_home(wanted, deadline);
-  const bool was_poisoned = datum.poisoned.load(std::memory_order_acquire);
+  {
+    const BodyWait waits(graph, deadline == never && on_host ? current_task(graph) : nullptr,
+                         tasks);
+    wait_ended(tasks, deadline);
+  }
+  if (!datum.is_lost()) bring_home(wanted, deadline);
+  const auto lost = std::ranges::find_if(wanted, &Datum::is_lost);
+  const std::uint64_t failed = lost == wanted.end() ? 0 : (*lost)->failed_by.load();
+  const bool is_lost = lost != wanted.end();
   std::erase_if(wanted, [](const Datum* each) { return each->resident || each->is_private; });
   if (!executor->give_back(wanted, false, deadline)) fail_late("a copy of the data");
-  if (!was_poisoned) return;
+  if (!is_lost) return;
   if (const auto error = failures.take_first()) std::rethrow_exception(error);
-  std::rethrow_exception(content_lost(failures.of(datum.failed_by.load())));
+  std::rethrow_exception(content_lost(failures.of(failed)));
 }
 
 void Engine::Impl::wait_task(const TaskRef& ref, double timeout) {
   if (!graph.ended(ref)) {  // else nothing is waited for, which a task on a device may not
     refuse_own_holds(&ref);
+    Task* const inside = timeout < 0 && on_host ? current_task(graph) : nullptr;
+    const BodyWait waits(graph, inside, std::span(&ref, 1));
     wait_until([&] { return graph.ended(ref); }, deadline_after(timeout),
                fmt::format("task {}", ref.id));
   }

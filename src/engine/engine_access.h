@@ -53,6 +53,9 @@ struct GangTask {
 
 class EngineAccess {
  public:
+  using Impl = Engine::Impl;
+  /// What an engine consists of. Errors: as of all its functions, in a forked child.
+  static Impl& impl(Engine& engine) { return engine.checked(); }
   static Engine make(WrappedOptions options);
   static std::unique_ptr<Engine> make_unique(WrappedOptions options) {
     return std::unique_ptr<Engine>(new Engine(make(std::move(options))));
@@ -163,8 +166,6 @@ class EngineAccess {
   static void note_message(Engine& engine, MessageEvent event);
   /// The machine by whose figures time passes; Engine::machine() but for EngineOptions::believed.
   static const Machine& truth(const Engine& engine) noexcept;
-  /// Which task's body this thread runs; 0: none of this engine's.
-  static std::uint64_t current(const Engine& engine) noexcept;
   /// Engine::cancel() for the group's tasks alone; returns when all of them have ended.
   static void cancel(Engine& engine, TaskGroup& group);
 };

@@ -83,6 +83,7 @@ Datum& Engine::Impl::make(const NewDatum& given) {
 Datum& Engine::Impl::add(const NewDatum& given) {
   check_memory_of(given);
   const bool is_shared = given.home && given.rows > 0 && given.cols > 0 && !given.is_private;
+  if (is_shared) others.enter();
   std::unique_lock lock(data_mutex);
   if (!is_shared) {
     Datum& datum = make(given);

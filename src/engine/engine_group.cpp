@@ -68,11 +68,6 @@ void EngineAccess::note_message(Engine& engine, MessageEvent event) {
   engine.impl_->recorder.message(std::move(event));
 }
 
-std::uint64_t EngineAccess::current(const Engine& engine) noexcept {
-  const Task* const task = current_task(engine.impl_->graph);
-  return task ? task->id.load(std::memory_order_relaxed) : 0;
-}
-
 /// Tasks that were cancelled may have left copies of their operands on the way, and those that ran
 /// results on devices: either would meet what the host writes next. While what is submitted
 /// meanwhile is cancelled, so that nothing but copies is waited for.

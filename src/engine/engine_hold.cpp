@@ -24,12 +24,22 @@ const Codelet& host_codelet() {
   return codelet;
 }
 
-void want(std::vector<HeldDatum>& data, Datum* datum, Access access) {
+void want(std::vector<HeldDatum>& data, Datum* datum, Access access, bool is_seen) {
   const auto found = std::ranges::find(data, datum, &HeldDatum::datum);
-  if (found == data.end())
-    data.push_back({datum, access});
-  else if (found->access != access)
-    found->access = Access::update;
+  if (found == data.end()) {
+    data.push_back({datum, access, 0, is_seen});
+    return;
+  }
+  if (found->access != access) found->access = Access::update;
+  found->is_seen |= is_seen;
+}
+
+/// An alias of what the host writes, which is lost, and has a part that the host doesn't write.
+bool stays_lost(const Hold& hold, const HeldDatum& each) {
+  if (each.is_seen || !each.datum->poisoned.load(std::memory_order_acquire)) return false;
+  return std::ranges::none_of(hold.asked, [&](const HeldDatum& asked) {
+    return writes(asked.access) && covers(region_of(*asked.datum), region_of(*each.datum));
+  });
 }
 
 bool holds_already(std::span<const HeldDatum> mine, const HeldDatum& wanted) {
@@ -72,7 +82,7 @@ bool Engine::Impl::begin_hold(Hold& hold, std::span<const HeldDatum> mine,
   for (std::size_t i = 0, count = hold.data.size(); i < count; ++i) {
     const HeldDatum each = hold.data[i];
     for (Datum* const alias : each.datum->aliases)
-      want(hold.data, alias, writes(each.access) ? Access::update : Access::read);
+      want(hold.data, alias, writes(each.access) ? Access::update : Access::read, each.is_seen);
   }
   std::erase_if(hold.data, [&](const HeldDatum& each) { return holds_already(mine, each); });
   conflicts.clear();
@@ -97,19 +107,21 @@ bool Engine::Impl::begin_hold(Hold& hold, std::span<const HeldDatum> mine,
 }
 
 std::shared_ptr<Hold> Engine::Impl::hold(std::vector<HeldDatum> wanted, Nanoseconds deadline,
-                                         bool names_lost) {
+                                         bool names_lost, bool passes) {
   if (current_task(graph))
     fail(Errc::unavailable,
          "on_host() can't be called within a task, which accesses its operands directly");
   auto hold = std::make_shared<Hold>();
   hold->owner = acting_thread();
   hold->names_lost = names_lost;
+  hold->passes = passes;
   const std::vector<HeldDatum> mine = held_by(hold->owner);
   hold->asked = std::move(wanted);
   for (const HeldDatum& each : hold->asked) {
     refuse_to_write_what_is_read(mine, each);
     if (!holds_already(mine, each)) reductions->end(*each.datum, nullptr);
   }
+  for (HeldDatum& each : hold->asked) each.is_seen = each.access != Access::write;
   hold->task = graph.allocate(true);
   hold->task->codelet = &host_codelet();
   hold->task->has_extra = hold->task->has_commute = hold->task->has_params = false;
@@ -187,9 +199,8 @@ void Engine::Impl::await_turn(const Hold& hold, const std::vector<TaskRef>& conf
 /// Brings home what is to be read, and takes off the devices what may be written.
 void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
   const auto find_lost = [&]() -> const Datum* {
-    const auto lost = std::ranges::find_if(hold.data, [](const HeldDatum& each) {
-      return each.access != Access::write && each.datum->poisoned.load(std::memory_order_acquire);
-    });
+    const auto lost = std::ranges::find_if(
+        hold.data, [](const HeldDatum& each) { return each.is_seen && each.datum->is_lost(); });
     return lost == hold.data.end() ? nullptr : lost->datum;
   };
   std::vector<Datum*> reading;
@@ -200,7 +211,11 @@ void Engine::Impl::settle_hold(Hold& hold, Nanoseconds deadline) {
       Datum& datum = *each.datum;
       if (each.access != Access::write && datum.versions_at_home != each.versions)
         reading.push_back(&datum);
-      if (writes(each.access) && !hold.untouched) writing.push_back(&datum);
+      const bool was_lost = datum.poisoned.load(std::memory_order_acquire);
+      if (writes(each.access) && (!hold.untouched || was_lost) && !stays_lost(hold, each))
+        writing.push_back(&datum);
+      // Of those that lack what an alias had to bring, which now is valid or stays lost.
+      datum.stale |= datum.aliased && was_lost && !datum.is_lost();
     }
   }
   if (!reading.empty()) bring_home(reading, deadline);
@@ -246,7 +261,7 @@ void Engine::Impl::end_hold(Hold& hold) {
     {
       std::lock_guard lock(graph.submission());
       for (const HeldDatum& each : hold.data)
-        if (writes(each.access)) written.push_back(each.datum);
+        if (writes(each.access) && !stays_lost(hold, each)) written.push_back(each.datum);
     }
     // Registered once more, so that none of their places is another's before the driver looks.
     const auto find = [&](std::vector<Datum*>& found) {
@@ -273,7 +288,8 @@ void Engine::Impl::end_holds() {
     std::lock_guard lock(data_mutex);
     all = holds;
   }
-  for (const std::shared_ptr<Hold>& each : all) end_hold(*each);
+  for (const std::shared_ptr<Hold>& each : all)
+    if (!each->passes) end_hold(*each);
 }
 
 void Engine::Impl::refuse_own_holds(const TaskRef* task) {
@@ -302,35 +318,40 @@ HostAccess Engine::on_host(Data data, Access access, double timeout) {
   return result;
 }
 
-HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double timeout,
-                              bool names_lost) {
-  Engine::Impl& impl = engine.checked();
-  HostAccess result;
-  if (current_task(impl.graph)) return result;  // it has its operands
+std::shared_ptr<Hold> hold_regions(EngineAccess::Impl& engine, std::span<const HeldRegion> regions,
+                                   Nanoseconds deadline, bool names_lost, bool passes) {
+  if (current_task(engine.graph)) return nullptr;  // it has its operands
   std::vector<HeldDatum> wanted;
   const auto find = [&](std::vector<Datum*>& all) {
     wanted.clear();
     for (const HeldRegion& each : regions) {
       std::vector<Datum*> found;
-      impl.sharing->overlapping(each.region, found);
-      for (Datum* const datum : found) want(wanted, datum, each.access);
+      engine.sharing->overlapping(each.region, found);
+      for (Datum* const datum : found) want(wanted, datum, each.access, true);
     }
     for (const HeldDatum& each : wanted) all.push_back(each.datum);
   };
-  const Nanoseconds deadline = impl.deadline_after(timeout);
-  std::vector<Datum*> registered = impl.pin(find, deadline);
-  if (wanted.empty()) return result;
-  const auto give_up = [&] { impl.unpin(registered); };
+  std::vector<Datum*> registered = engine.pin(find, deadline);
+  if (wanted.empty()) return nullptr;
+  std::shared_ptr<Hold> found;
   try {
-    result.hold_ = impl.hold(std::move(wanted), deadline, names_lost);
+    found = engine.hold(std::move(wanted), deadline, names_lost, passes);
   } catch (...) {
-    give_up();
+    engine.unpin(registered);
     throw;
   }
-  if (result.hold_->engine)
-    result.hold_->registered = std::move(registered);
+  if (found->engine)
+    found->registered = std::move(registered);
   else
-    give_up();  // the thread had all of it before
+    engine.unpin(registered);  // the thread had all of it before
+  return found;
+}
+
+HostAccess EngineAccess::hold(Engine& engine, std::span<const HeldRegion> regions, double timeout,
+                              bool names_lost) {
+  Engine::Impl& impl = engine.checked();
+  HostAccess result;
+  result.hold_ = hold_regions(impl, regions, impl.deadline_after(timeout), names_lost);
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include "engine/hold.h"
 #include "engine/let_go.h"
 #include "engine/message_tasks.h"
+#include "engine/others.h"
 #include "engine/recorder.h"
 #include "engine/reductions.h"
 #include "engine/renaming.h"
@@ -80,7 +81,7 @@ struct Engine::Impl {
   void forget(std::span<Datum* const> leaving);
   /// Waits until the host may touch these data, and aliases of theirs.
   std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline,
-                             bool names_lost = false);
+                             bool names_lost = false, bool passes = false);
   std::vector<HeldDatum> held_by(std::thread::id thread);
   /// Whether the thread has an access on the host that hasn't ended.
   bool has_access(std::thread::id thread) { return !held_by(thread).empty(); }
@@ -132,6 +133,7 @@ struct Engine::Impl {
   std::optional<Sharing> sharing;
   std::optional<Renaming> renaming;
   bool on_host = false;
+  Others others{*this};
   std::atomic<bool> refuses{false};  ///< Tasks, for the engine is about to end.
 
   std::mutex cancel_mutex;  ///< Of who cancels from outside of tasks; before all others.
@@ -182,5 +184,10 @@ inline std::uint64_t Engine::Impl::link(Task& task) {
     recorder.submitted(task, executor->now());
   return predecessors;
 }
+
+/// The host's access to whatever is registered in some memory; null: nothing is, or this thread is
+/// in a body.
+std::shared_ptr<Hold> hold_regions(EngineAccess::Impl& engine, std::span<const HeldRegion> regions,
+                                   Nanoseconds deadline, bool names_lost, bool passes = false);
 
 }  // namespace quadriga

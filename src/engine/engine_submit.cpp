@@ -203,6 +203,8 @@ Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,
                      "device, or no_device",
                      codelet.name, options.owner));
   Impl& impl = checked();
+  if (impl.others.any()) [[unlikely]]
+    impl.others.follow(operands);
   return impl.start(impl.prepare(codelet, operands, params, options), nullptr);
 }
 

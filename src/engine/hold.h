@@ -24,6 +24,7 @@ struct HeldDatum {
   Datum* datum = nullptr;
   Access access = Access::read;  ///< read, write (all of it, unseen) or update
   std::uint32_t versions = 0;    ///< Of the datum, when conflicting tasks were last looked for.
+  bool is_seen = true;           ///< Not only written: what it has must be valid.
 };
 
 struct Hold {
@@ -33,6 +34,7 @@ struct Hold {
   std::vector<HeldDatum> data;     ///< With aliases, and without what the thread had already.
   std::vector<Datum*> registered;  ///< Once more, for as long as this lasts.
   std::thread::id owner;
+  bool passes = false;      ///< Who waited for it ends it at once, also in an engine that ends.
   bool names_lost = false;  ///< Lost content is a LacksResult, and nobody's failure is taken.
   bool untouched = false;   ///< No device has any of the data.
   bool granted = false;     ///< The host had access, and may have written.

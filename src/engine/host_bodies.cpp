@@ -2,10 +2,12 @@
 // src/engine/host_bodies.cpp: from a task's operands to views, and from exceptions to failures.
 #include "engine/host_bodies.h"
 
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "engine/bodies.h"
+#include "graph/covered_losses.h"
 #include "graph/task_life.h"
 
 namespace quadriga {
@@ -18,6 +20,25 @@ void HostBodies::fail(Task& task, std::exception_ptr error) {
 bool HostBodies::refuse(Task& task, std::exception_ptr error) {
   fail(task, std::move(error));
   return false;
+}
+
+std::optional<std::uint64_t> HostBodies::lacks_written(const Task& task) const {
+  if (poisoned_operand(task)) return 0;
+  for (int i = 0; i < task.operand_count; ++i) {
+    const OperandSlot& slot = task.operands[i];
+    if (slot.access == Access::write || !slot.datum->aliased.load(std::memory_order_relaxed))
+      continue;
+    std::lock_guard lock(graph_.submission());
+    for (const Datum* const alias : slot.datum->aliases)
+      if (alias->poisoned.load(std::memory_order_acquire)) return alias->failed_by.load();
+  }
+  return std::nullopt;
+}
+
+void HostBodies::make_valid(Task& task) {
+  for (OperandSlot& slot : task.slots())
+    if (slot.access == Access::write) overwritten(*slot.datum);
+  cover_losses(graph_, task, false);
 }
 
 inline void HostBodies::call(Task& task, const Arguments& arguments) {
@@ -33,8 +54,9 @@ bool HostBodies::run(Task& task) {
   if (executor_.cancelled() || task.cancelled()) [[unlikely]]
     return refuse(task, work_cancelled());
   const bool any_failed = failures_.any();
-  if (any_failed && poisoned_operand(task)) [[unlikely]]
-    return refuse(task, nullptr);
+  if (any_failed) [[unlikely]]
+    if (const auto failed = lacks_written(task))
+      return refuse(task, *failed == 0 ? nullptr : std::make_exception_ptr(LacksResult(*failed)));
   constexpr int most = 8;
   View few[most];
   std::vector<View> many;
@@ -52,8 +74,7 @@ bool HostBodies::run(Task& task) {
   if (lacks) [[unlikely]]
     return refuse(task, no_content());
   if (any_failed) [[unlikely]]  // before the body: a child of the task may poison what it wrote
-    for (OperandSlot& slot : task.slots())
-      if (slot.access == Access::write) overwritten(*slot.datum);
+    make_valid(task);
   try {
     call(task, {{views, task.operand_count}, task.params(), nullptr});
   } catch (...) {

@@ -11,7 +11,9 @@
 //      Executor::kept(), which may come before run() returns.
 #pragma once
 
+#include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 
 #include "engine/executor.h"
@@ -38,6 +40,11 @@ class HostBodies {
   void fail(Task& task, std::exception_ptr error);
 
  private:
+  /// The number of a task that failed and should have written what this one would read; aliases
+  /// count, for all are one memory here.
+  std::optional<std::uint64_t> lacks_written(const Task& task) const;
+  /// Its operands that are written anew are valid, and so are aliases that lie within them.
+  void make_valid(Task& task);
   /// False.
   bool refuse(Task& task, std::exception_ptr error);
   void call(Task& task, const Arguments& arguments);

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/thread.h"
+#include "engine/guests.h"
 #include "graph/task_life.h"
 #include "schedule/variants.h"
 
@@ -211,6 +212,7 @@ bool HostPool::help() {
     graph_.flush(self->free);
     return true;
   }
+  if (guest_rests) return false;
   std::lock_guard lock(guest_lock_);
   Worker& guest = *workers_.back();
   void* const pool = std::exchange(running_pool, this);

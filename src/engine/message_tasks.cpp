@@ -11,12 +11,19 @@
 #include <utility>
 
 #include "base/config.h"
+#include "engine/bodies.h"
 #include "engine/engine_access.h"
 #include "engine/recorder.h"
 #include "message/matching.h"
 
 namespace quadriga {
 namespace {
+
+/// Of the task of the engine whose body this thread runs; 0: none.
+std::uint64_t number_here(const Engine& engine) {
+  const Task* const task = current_task(*EngineAccess::graph(engine));
+  return task ? task->id.load(std::memory_order_relaxed) : 0;
+}
 
 using message::CallKind;
 
@@ -281,7 +288,7 @@ void MessageTasks::begin(const MessageTaskPtr& task, const Arguments& arguments)
   if (task->fault) std::rethrow_exception(task->fault);
   if (!arguments.promise) return copy(*task, arguments);
   task->ran = true;
-  task->id = EngineAccess::current(engine_);
+  task->id = number_here(engine_);
   task->places.push_back(task->shapes.front().at(arguments.operands.front()));
   task->promise = *arguments.promise;
   task->courier->hold(task);
@@ -302,7 +309,7 @@ void MessageTasks::copy(const MessageTask& task, const Arguments& arguments) {
 }
 
 void MessageTasks::collect(const MessageTaskPtr& task, const Arguments& arguments) {
-  task->id = EngineAccess::current(engine_);
+  task->id = number_here(engine_);
   for (std::size_t i = 0; i < task->shapes.size(); ++i)
     task->places.push_back(task->shapes[i].at(arguments.operands[i]));
   task->courier->begin_collective(task);

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "graph/covered_losses.h"
 #include "graph/task_life.h"
 
 namespace quadriga {
@@ -38,6 +39,7 @@ void Releases::release_successors(Scheduler& scheduler, PlannedTask& planned) {
 void Releases::task_ended(Scheduler& scheduler, const EndedTask& ended) {
   ++left_;
   Task& task = *ended.task;
+  cover_losses(graph_, task, true);
   if (leave(task) && task.pending.load(std::memory_order_acquire) == 0)
     release(scheduler, ended);
   else

@@ -9,31 +9,9 @@
 
 #include "device/backend.h"
 #include "engine/own_task.h"
+#include "graph/brings_home.h"
 
 namespace quadriga {
-namespace {
-
-/// Where home is there is nothing to do: the task's operands say what has to be there. A variant
-/// for GPUs would let GPUs run what has to be at the host.
-Codelet refresh_codelet(std::size_t newer, bool host_only) {
-  Codelet codelet;
-  codelet.name = "refresh";
-  codelet.access.assign(newer + 1, Access::read);
-  codelet.access.front() = Access::write;
-  codelet.cpu = [](const Arguments&) {};
-  if (!host_only) codelet.cuda = codelet.cpu;
-  codelet.cost = [](const Arguments&) { return Cost{no_work, 0, 0}; };
-  codelet.host_only = host_only;
-  return codelet;
-}
-
-const Codelet& refresh(bool at_host) {
-  static const Codelet on_host = refresh_codelet(0, true);
-  static const Codelet on_device = refresh_codelet(0, false);
-  return at_host ? on_host : on_device;
-}
-
-}  // namespace
 
 std::string text_of(const Datum& datum) {
   return fmt::format("{} x {} {} at {}", datum.rows, datum.cols, name(datum.dtype),
@@ -56,7 +34,7 @@ void Sharing::add(Datum& datum) {
       other->aliased = true;
       other->dirty = other->versions > 0;
     }
-    datum.stale |= other->dirty || !graph_.ended(other->brought_home);
+    datum.stale |= is_newer(*other);
   }
 }
 
@@ -81,10 +59,18 @@ bool Sharing::overlap(const Datum& a, const Datum& b) const {
 
 void Sharing::prepare(Task& task) {
   if (on_host_) return;
+  // What the task overwrites as a whole isn't needed any more, also if it is lost.
+  const auto forget_covered = [](const Datum& datum) {
+    for (Datum* const alias : datum.aliases)
+      if (covers(region_of(datum), region_of(*alias))) alias->brought_home = {};
+  };
   for (OperandSlot& slot : task.slots())
     if (slot.datum->stale) refresh(*slot.datum, task);
-  for (OperandSlot& slot : task.slots())
-    if (slot.datum->aliased && writes(slot.access)) written(*slot.datum, task.codelet->submits);
+  for (OperandSlot& slot : task.slots()) {
+    if (!slot.datum->aliased || !writes(slot.access)) continue;
+    if (slot.access == Access::write) forget_covered(*slot.datum);
+    written(*slot.datum, task.codelet->submits);
+  }
 }
 
 /// Children may have written any of the aliases of what their parent writes.
@@ -99,18 +85,29 @@ void Sharing::written(Datum& datum, bool with_aliases) {
 void Sharing::refresh(Datum& datum, Task& task) {
   std::vector<Datum*> newer;
   for (Datum* const alias : datum.aliases)
-    if (alias->dirty || !graph_.ended(alias->brought_home)) newer.push_back(alias);
+    if (is_newer(*alias)) newer.push_back(alias);
   submit(datum, newer, task);
 }
 
+/// Than home, perhaps.
+bool Sharing::is_newer(const Datum& datum) const {
+  return datum.dirty || !graph_.ended(datum.brought_home) ||
+         failures_.failed(datum.brought_home.id);
+}
+
+/// What the stale one has itself has to be valid, unless it was overwritten as a whole since, or
+/// all that it lacks is what the last such task didn't bring.
 void Sharing::submit(Datum& stale, std::span<Datum* const> newer, Task& follower) {
   const bool at_host = stale.home_space == host_space;
-  Task& task = own_task(graph_, quadriga::refresh(at_host), newer.size() + 1, follower.priority,
+  Task& task = own_task(graph_, brings_home()[at_host ? 0 : 1], newer.size() + 1, follower.priority,
                         follower.parent());
   for (DeviceId device = 0; !at_host && device < machine_.devices.size(); ++device)
     if (machine_.devices[device].space == stale.home_space) task.device = device;
   task.operands[0].datum = &stale;
-  task.operands[0].access = Access::write;
+  const bool is_overwritten = !stale.dirty && stale.brought_home.id == 0;
+  const bool keeps =
+      !is_overwritten && (!stale.poisoned.load(std::memory_order_acquire) || stale.is_lost());
+  task.operands[0].access = keeps ? Access::update : Access::write;
   for (std::size_t i = 0; i < newer.size(); ++i) {
     task.operands[i + 1].datum = newer[i];
     task.operands[i + 1].access = Access::read;

@@ -10,6 +10,8 @@
 //      writes them back, and overwrites the stale one with that content, which drops its replicas
 //      on devices.
 //   3. That task is ordered like any other: it uses the data that it names.
+//   4. If it can't run, as an alias is lost, the others are still newer than home; the stale one
+//      counts as lost until it, or what was lost, is written, and another such task has run.
 #pragma once
 
 #include <atomic>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "engine/executor.h"
+#include "graph/failures.h"
 #include "graph/graph.h"
 #include "graph/regions.h"
 
@@ -24,8 +27,13 @@ namespace quadriga {
 
 class Sharing {
  public:
-  Sharing(Graph& graph, Executor& executor, const Machine& machine, bool on_host)
-      : graph_(graph), executor_(executor), machine_(machine), on_host_(on_host) {}
+  Sharing(Graph& graph, Executor& executor, const Failures& failures, const Machine& machine,
+          bool on_host)
+      : graph_(graph),
+        executor_(executor),
+        failures_(failures),
+        machine_(machine),
+        on_host_(on_host) {}
 
   // With data_mutex held.
   /// What is registered already; null if nothing is.
@@ -58,9 +66,11 @@ class Sharing {
   void refresh(Datum& datum, Task& task);
   static void written(Datum& datum, bool with_aliases);
   void submit(Datum& stale, std::span<Datum* const> newer, Task& task);
+  bool is_newer(const Datum& datum) const;
 
   Graph& graph_;
   Executor& executor_;
+  const Failures& failures_;
   const Machine& machine_;
   const bool on_host_;  ///< Tasks run on the user's memory: nothing ever is stale.
   Regions regions_;

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "graph/brings_home.h"
+
 namespace quadriga {
 namespace {
 
@@ -105,10 +107,17 @@ void Failures::record(Task& task, std::exception_ptr error, const std::string& d
   }
   const std::uint64_t id = task.id.load();
   by_task_[id] = {error, std::move(cause)};
-  if (consequence && !task.group) untold_.insert(id);
+  const bool brings_home = is_bringing_home(task.codelet);  // of which its follower tells
+  if (consequence && !task.group && !brings_home) untold_.insert(id);
   forget_oldest();
-  for (const OperandSlot& slot : task.slots())
-    if (writes(slot.access)) slot.datum->failed_by.store(id, std::memory_order_relaxed);
+  for (const OperandSlot& slot : task.slots()) {
+    if (!writes(slot.access)) continue;
+    if (brings_home) {
+      if (slot.datum->is_lost()) continue;  // by whoever should have written it
+      slot.datum->refreshed.store(id, std::memory_order_relaxed);
+    }
+    slot.datum->failed_by.store(id, std::memory_order_relaxed);
+  }
   TaskGroup* const group = task.group;
   std::exception_ptr& first = group ? group->failure : first_;
   if (!first && !consequence) first = error;
@@ -133,6 +142,12 @@ std::shared_ptr<const std::string> Failures::first_of(const Task& task,
       if (auto cause = found(slot.datum->failed_by.load(std::memory_order_relaxed))) return cause;
     }
   return nullptr;
+}
+
+bool Failures::failed(std::uint64_t id) const {
+  if (!any()) return false;
+  std::lock_guard lock(mutex_);
+  return by_task_.contains(id) || failed_before_.contains(id);
 }
 
 std::string Failures::first_of(std::uint64_t id) const {

@@ -48,6 +48,8 @@ class Failures {
   std::exception_ptr cause_of(const TaskGroup& group);
   /// Why this task failed; null if it didn't.
   std::exception_ptr of(std::uint64_t id) const;
+  /// Whether this task failed, or didn't run.
+  bool failed(std::uint64_t id) const;
   /// What failed first of all that made this task fail, or not run; empty if it isn't known. Tells
   /// nobody.
   std::string first_of(std::uint64_t id) const;

@@ -31,6 +31,13 @@ Region region_of(const Datum& datum) noexcept {
           static_cast<std::size_t>(datum.ld) * size_of(datum.dtype)};
 }
 
+Region region_of(const View& view) noexcept {
+  const std::size_t element = size_of(view.dtype);
+  return {reinterpret_cast<std::uintptr_t>(view.data),
+          static_cast<std::size_t>(view.rows) * element, static_cast<std::size_t>(view.cols),
+          static_cast<std::size_t>(view.ld) * element};
+}
+
 bool overlap(const Region& given_a, const Region& given_b) noexcept {
   if (given_a.empty() || given_b.empty()) return false;
   const Region a = merged(given_a);
@@ -45,6 +52,19 @@ bool overlap(const Region& given_a, const Region& given_b) noexcept {
   const std::int64_t most = floor_of(behind + static_cast<std::int64_t>(b.width) - 1, pitch);
   return std::max(least, 1 - static_cast<std::int64_t>(b.columns)) <=
          std::min(most, static_cast<std::int64_t>(a.columns) - 1);
+}
+
+bool covers(const Region& given_whole, const Region& given_part) noexcept {
+  if (given_part.empty()) return true;
+  if (given_whole.empty()) return false;
+  const Region whole = merged(given_whole);
+  const Region part = merged(given_part);
+  if (part.first < whole.first) return false;
+  const std::size_t behind = part.first - whole.first;
+  if (whole.columns == 1) return behind + part.span() <= whole.width;
+  if (part.columns > 1 && part.pitch != whole.pitch) return false;
+  return behind % whole.pitch + part.width <= whole.width &&
+         behind / whole.pitch + part.columns <= whole.columns;
 }
 
 std::size_t Regions::Hash::operator()(const Key& key) const noexcept {

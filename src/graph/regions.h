@@ -33,9 +33,12 @@ struct Region {
 };
 
 Region region_of(const Datum& datum) noexcept;
+Region region_of(const View& view) noexcept;
 /// Whether two regions share a byte; where they have several columns each, of different pitches,
 /// whether their ranges do.
 bool overlap(const Region& a, const Region& b) noexcept;
+/// Whether one region has all bytes of another; false where that would take long to find out.
+bool covers(const Region& whole, const Region& part) noexcept;
 
 /// Those of registered data; without elements they share nothing, and aren't kept.
 class Regions {

@@ -10,13 +10,6 @@
 namespace quadriga {
 namespace {
 
-Region region_of_view(const View& view) noexcept {
-  const std::size_t element = size_of(view.dtype);
-  return {reinterpret_cast<std::uintptr_t>(view.data),
-          static_cast<std::size_t>(view.rows) * element, static_cast<std::size_t>(view.cols),
-          static_cast<std::size_t>(view.ld) * element};
-}
-
 bool same(const Region& a, const Region& b) noexcept {
   return a.first == b.first && a.width == b.width && a.columns == b.columns && a.pitch == b.pitch;
 }
@@ -107,7 +100,7 @@ std::uint32_t Subgraph::add_place(const Region& region, DType dtype, bool may_wr
 std::uint32_t Subgraph::place_of(const Codelet& codelet, std::span<const View> operands,
                                  std::size_t index) {
   const View& view = operands[index];
-  const Region region = region_of_view(view);
+  const Region region = region_of(view);
   std::uint32_t at = table_.empty() ? none : table_[slot_of(region.first)];
   while (at != none && !(places_[at].dtype == view.dtype && same(places_[at].region, region)))
     at = places_[at].next_of_slot;

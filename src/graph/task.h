@@ -109,6 +109,12 @@ struct Datum {
   std::size_t columns() const noexcept { return static_cast<std::size_t>(cols); }
   std::size_t bytes() const noexcept { return width_bytes() * columns(); }
   bool at_home(SpaceId space) const noexcept { return home && home_space == space; }
+  /// It was to be written itself, and not an alias whose content it lacks.
+  bool is_lost() const noexcept {
+    if (!poisoned.load(std::memory_order_acquire)) return false;
+    const std::uint64_t failed = failed_by.load(std::memory_order_relaxed);
+    return failed == 0 || failed != refreshed.load(std::memory_order_relaxed);
+  }
 
   alignas(64) History history;
   std::uint32_t versions = 0;  ///< Writing accesses submitted. Guarded by the submission lock.
@@ -117,10 +123,10 @@ struct Datum {
   /// replica, though the history forgets tasks that have ended. Guarded by the submission lock.
   bool touched = false;
   // Of aliases (invariant 5). Guarded by the submission lock.
-  bool aliased = false;           ///< It has aliases, or had some.
-  bool stale = false;             ///< An alias was written since its last access.
-  bool dirty = false;             ///< Written since it was last brought home for an alias.
-  std::atomic<bool> busy{false};  ///< Held by a running task in mode commute.
+  std::atomic<bool> aliased{false};  ///< It has aliases, or had some; read without the lock.
+  bool stale = false;                ///< An alias was written since its last access.
+  bool dirty = false;                ///< Written since it was last brought home for an alias.
+  std::atomic<bool> busy{false};     ///< Held by a running task in mode commute.
   /// Replicas on devices outlive wait(). Written by registrations.
   std::atomic<bool> resident{false};
   std::uint32_t versions_at_home = 0;  ///< Of `versions`, what home held; the submission lock.
@@ -129,9 +135,11 @@ struct Datum {
   std::vector<std::shared_ptr<Reduction>> reductions;
   std::vector<Datum*> aliases;  ///< Guarded by the submission lock.
   TaskRef brought_home;         ///< The last task that did so for an alias; the same lock.
-  Datum* renamed = nullptr;     ///< Whose content is newer, see renaming.h; the same lock.
-  std::uint32_t holders = 0;    ///< Registrations not removed. Guarded by the engine.
-  std::uint32_t lenders = 0;    ///< Of these, those that asked for residency; as well.
+  /// Of the last task that failed to bring aliases home for this; 0: there was none.
+  std::atomic<std::uint64_t> refreshed{0};
+  Datum* renamed = nullptr;   ///< Whose content is newer, see renaming.h; the same lock.
+  std::uint32_t holders = 0;  ///< Registrations not removed. Guarded by the engine.
+  std::uint32_t lenders = 0;  ///< Of these, those that asked for residency; as well.
 };
 
 struct OperandSlot {

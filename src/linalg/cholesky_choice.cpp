@@ -7,6 +7,7 @@
 #include "linalg/estimate.h"
 #include "linalg/home_links.h"
 #include "linalg/kernels/codelet_parts.h"
+#include "linalg/special_cases.h"
 
 #include <algorithm>
 #include <chrono>
@@ -60,7 +61,7 @@ class TileSearch {
     const std::int64_t from = middle == counts.begin() ? 1 : *std::prev(middle);
     const std::int64_t to = middle >= counts.end() - 1 ? counts.back() : *std::next(middle);
     consider_between(from, to);
-    if (!may_try_) return;
+    if (!may_try_ || !uses(SpecialCase::larger_tiles)) return;
     const std::int64_t most = most_to_try();
     consider_between(most / 2, most + 1);
   }
@@ -155,6 +156,7 @@ std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, const
                           static_cast<double>(device.compute_streams),
                           group.seconds_a_byte,
                           machine.launch_seconds,
+                          static_cast<double>(special_cases_left_out()),
                           machine.planning.engine_seconds,
                           machine.planning.task_seconds,
                           machine.planning.listed_seconds,
@@ -291,7 +293,8 @@ CholeskyChoice search(const Engine& engine, const DeviceGroup& group, const Prob
   choice.places = group.places;
   choice.tile = tile;
   double spent = 0;
-  if (tile == 0) spent = TileSearch(engine, group, problem, tries).choose(choice);
+  const bool tries_tiles = tries && uses(SpecialCase::tile_trials);
+  if (tile == 0) spent = TileSearch(engine, group, problem, tries_tiles).choose(choice);
   if (choice.tile == 0 || !tries) return choice;
   const CholeskyTimes times = cholesky_times(engine, group, problem.m, choice.tile, problem.dtype);
   if (!may_try(engine.machine(), times)) return choice;
@@ -300,10 +303,13 @@ CholeskyChoice search(const Engine& engine, const DeviceGroup& group, const Prob
   choice.saved = planning_seconds(choice.foretold) - spent;
   const bool several = group.size() >= 2 || sharing_host(engine, problem.dtype);
   const bool may_pull = several && problem.kind == Problem::Kind::cholesky && !problem.from_source;
-  choice.untried = places_beside(group.places, may_pull);
+  choice.untried = places_beside(group.places, may_pull && uses(SpecialCase::pulls));
+  if (!uses(SpecialCase::places))
+    std::erase_if(choice.untried, [](const auto& each) { return each.front() != pulled_owner; });
   const bool fits = cholesky_blocks(times.shape).size() == 1;
   // A task of what doesn't fit the devices takes far longer to try.
-  if (!fits) choice.untried.resize(may_pull ? 1 : 0);
+  if (!fits)
+    std::erase_if(choice.untried, [](const auto& each) { return each.front() != pulled_owner; });
   try_places(engine, problem, choice);
   if (!fits) choice.untried.clear();
   return choice;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/engine_access.h"
+#include "engine/others.h"
 #include "linalg/view.h"
 
 namespace quadriga::linalg {
@@ -40,6 +41,7 @@ HostAccess guard(Engine& engine, std::initializer_list<Guarded> operands) {
     if (const MatrixView& view = each.matrix->view();
         !each.matrix->source() && view.data && view.rows > 0 && view.cols > 0)
       regions.push_back({region_of(each.matrix->view()), each.access});
+  follow_others(engine, regions);
   return EngineAccess::hold(engine, regions);
 }
 

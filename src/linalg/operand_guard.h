@@ -17,7 +17,8 @@ struct Guarded {
 
 /// Holds what the engine's user registered in the operands' memory until the call has ended; the
 /// call's own tiles of it are private meanwhile. Inside of a task it holds nothing: the task has
-/// its operands. Errors: what a task failed with that should have written what is read.
+/// its operands. Tasks of other engines on that memory are waited for before. Errors: what a task
+/// failed with that should have written what is read.
 HostAccess guard(Engine& engine, std::initializer_list<Guarded> operands);
 
 }  // namespace quadriga::linalg

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/order_cholesky.cpp: blocks of columns, owners and priorities of Cholesky.
 #include "linalg/order.h"
+#include "linalg/special_cases.h"
 
 #include <algorithm>
 #include <cmath>
@@ -204,7 +205,8 @@ std::vector<std::int64_t> cholesky_blocks(const CholeskyShape& shape) {
 std::int32_t cholesky_owner(const CholeskyShape& shape, std::int64_t i, std::int64_t j) noexcept {
   const std::int64_t places = std::max(shape.devices, shape.places);
   const std::int64_t classes = symmetric_classes(places);
-  if (classes > 0) return symmetric_owner(places, classes, i, j);
+  if (classes > 0 && uses(SpecialCase::symmetric_owners))
+    return symmetric_owner(places, classes, i, j);
   const Grid grid = grid_of(places);
   return static_cast<std::int32_t>((i % grid.rows) * grid.cols + j % grid.cols);
 }
@@ -212,7 +214,8 @@ std::int32_t cholesky_owner(const CholeskyShape& shape, std::int64_t i, std::int
 void cholesky_order(const CholeskyShape& shape, const std::function<void(const Step&)>& emit) {
   const std::vector<std::int64_t> widths = cholesky_blocks(shape);
   Emitter emitter(shape, static_cast<std::int64_t>(widths.size()), emit);
-  if (shape.devices == 1 && shape.memory > 0 && widths.size() == 1) return emitter.row_by_row();
+  if (shape.devices == 1 && shape.memory > 0 && widths.size() == 1 && uses(SpecialCase::row_by_row))
+    return emitter.row_by_row();
   std::int64_t first = 0;
   for (std::size_t index = 0; index < widths.size(); ++index) {
     emitter.block(static_cast<std::int64_t>(index), {first, first + widths[index]});

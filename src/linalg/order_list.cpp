@@ -2,6 +2,7 @@
 // src/linalg/order_list.cpp: list schedules of products on a device that holds all operands.
 #include "linalg/box_growth.h"
 #include "linalg/order.h"
+#include "linalg/special_cases.h"
 
 #include <algorithm>
 #include <numeric>
@@ -101,9 +102,11 @@ double list_products(const ListShape& shape, std::vector<Product>& out, double l
   std::vector<Product> order;
   for (const double eager : {1.0, 1.5, 2.0, 4.0}) {
     const double time = schedule(shape, reach, growth(shape, reach, eager), best, order);
-    if (time >= best) continue;
-    best = time;
-    std::swap(out, order);
+    if (time < best) {
+      best = time;
+      std::swap(out, order);
+    }
+    if (!uses(SpecialCase::eager)) break;
   }
   return best;
 }

@@ -3,6 +3,7 @@
 // columns.
 #include "linalg/box_growth.h"
 #include "linalg/order.h"
+#include "linalg/special_cases.h"
 
 #include <algorithm>
 #include <cmath>
@@ -137,9 +138,11 @@ PanelShape panels_of(const ProductShape& shape, std::int64_t height) noexcept {
           .cols = shape.cols,
           .inner = shape.inner,
           .at_start = columns(enough, height + 2),
-          .together = columns(shape.load_ratio, shape.inner + height),
+          .together = uses(SpecialCase::panel_changes)
+                          ? columns(shape.load_ratio, shape.inner + height)
+                          : 1,
           .height = height,
-          .grows = true};
+          .grows = uses(SpecialCase::growing)};
 }
 
 bool is_empty(const Range& rows, const Range& cols, std::int64_t inner) noexcept {
@@ -214,7 +217,8 @@ void ProductOrder::add_blocks(const ProductShape& shape, std::int64_t height, st
       const Range cols{shape.cols.begin + j.begin, shape.cols.begin + j.end};
       const std::int64_t head = p + q == 0 ? grown : steps;
       const std::int64_t tail = std::max(head, shape.inner - steps);
-      stages_.push_back({rows, cols, {0, head}, p + q == 0 ? Way::growing : Way::by_tile});
+      const bool grows = p + q == 0 && uses(SpecialCase::growing);
+      stages_.push_back({rows, cols, {0, head}, grows ? Way::growing : Way::by_tile});
       stages_.push_back({rows, cols, {head, tail}, Way::by_step});
       stages_.push_back({rows, cols, {tail, shape.inner}, Way::by_tile});
     }

@@ -4,6 +4,7 @@
 #include "linalg/product_rehearsal.h"
 #include "linalg/product_search.h"
 #include "linalg/real.h"
+#include "linalg/special_cases.h"
 #include "linalg/tile_trials.h"
 
 #include <algorithm>
@@ -18,13 +19,6 @@ constexpr std::int64_t most_products = 512;  ///< Of a device: planning must tak
 
 std::int64_t products_of(const ListShape& shape) noexcept {
   return shape.rows.size() * shape.cols.size() * shape.inner;
-}
-
-std::vector<Product> all_products(const ProductShape& shape) {
-  std::vector<Product> all;
-  Product next;
-  for (ProductOrder order(shape); order.next(next);) all.push_back(next);
-  return all;
 }
 
 /// Lengths, at most; `tall` is that of B's tiles.
@@ -145,7 +139,7 @@ class ListPlanner {
       consider(candidate.sizes, {});
     }
     if (best_.seconds == endless) return {};
-    if (!group_.resident) add_pieces();
+    if (!group_.resident && uses(SpecialCase::pieces)) add_pieces();
     if (group_.size() < 2) return {with_orders(std::move(best_.plan))};
     return nearest(rehearsed(near), near);
   }
@@ -173,28 +167,6 @@ class ListPlanner {
       left -= seconds_a_product * real(plan.rows.count() * plan.cols.count() * plan.sum.count());
       consider(std::move(plan));
       if (++rehearsed >= least && left <= 0) break;
-    }
-    for (ProductPlan& plan : squares()) consider(std::move(plan));
-    return plans;
-  }
-
-  /// Squares in the order of ProductOrder: it asks less of links between devices, which may be
-  /// slow.
-  std::vector<ProductPlan> squares() {
-    std::vector<ProductPlan> plans;
-    const std::int64_t most = std::max({problem_.m, problem_.n, problem_.k});
-    for (const std::int64_t tile : part_lengths(most, group_.shortest_tile())) {
-      constexpr std::int64_t all_fit = std::int64_t{1} << 30;
-      ProductPlan plan = cut({tile, tile, tile, tile}, {});
-      const Grid grid = grid_of(plan);
-      const ListShape shape = shape_of(plan, grid, last());
-      if (products_of(shape) > most_products || !fits(plan, grid)) continue;
-      for (std::int64_t p = 0; p < group_.size(); ++p) {
-        const Place at = place_of(plan, grid, p);
-        plan.orders.push_back(all_products(
-            {at.rows.all, at.cols.all, shape.inner, all_fit, shape.load_a / shape.product}));
-      }
-      plans.push_back(std::move(plan));
     }
     return plans;
   }

@@ -6,6 +6,7 @@
 #include "linalg/check.h"
 #include "linalg/estimate.h"
 #include "linalg/product_search.h"
+#include "linalg/special_cases.h"
 #include "linalg/tile_size.h"
 #include "linalg/tile_trials.h"
 
@@ -25,8 +26,8 @@ double tasks_of(const ProductPlan& plan) noexcept {
 
 /// Trials are of programs from host memory on all devices. A list schedule of one is exact.
 bool tries_plans(const Engine& engine, const DeviceGroup& group) {
-  return group.size() >= 2 && group.home == host_space && can_try(engine) &&
-         Config::global().integer("planning_percent") > 0;
+  return uses(SpecialCase::product_trials) && group.size() >= 2 && group.home == host_space &&
+         can_try(engine) && Config::global().integer("planning_percent") > 0;
 }
 
 /// All that the searches know of a problem: equal ones have equal plans.
@@ -38,6 +39,7 @@ std::vector<double> key_of(const Engine& engine, const ProductTimes& times,
   for (const bool is : {problem.accumulate, group.resident}) key.push_back(is ? 1 : 0);
   key.push_back(static_cast<double>(group.memory_bytes));
   key.push_back(tries_plans(engine, group) ? 1 : 0);
+  key.push_back(special_cases_left_out());
   key.push_back(static_cast<double>(engine.options().window));
   key.push_back(static_cast<double>(engine.options().host_memory));
   for (const char* const setting : {"window", "planning_percent"})
@@ -98,8 +100,9 @@ std::optional<ProductPlan> search(const Engine& engine, const DeviceGroup& group
   if (plan) return plan;
   const bool tries = tries_plans(engine, group);
   const double near = tries ? trial_tolerance : 1;
-  std::vector<ProductPlan> plans = list_plans(times, group, problem, near);
-  if (plans.empty()) plans = stream_plans(times, group, problem, near);
+  std::vector<ProductPlan> plans;
+  if (uses(SpecialCase::lists)) plans = list_plans(times, group, problem, near);
+  if (plans.empty() && uses(SpecialCase::panels)) plans = stream_plans(times, group, problem, near);
   if (plans.empty()) return std::nullopt;
   plan = tries ? best_by_trial(engine, problem, std::move(plans)) : std::move(plans.front());
   memo().keep(std::move(key), *plan);

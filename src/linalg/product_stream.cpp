@@ -3,6 +3,7 @@
 // B and C stream past.
 #include "linalg/product_search.h"
 #include "linalg/real.h"
+#include "linalg/special_cases.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,8 +30,9 @@ class StreamPlanner {
     };
     const std::int64_t longest = std::max({problem_.m, problem_.n, problem_.k});
     const std::int64_t narrowest = group_.shortest_tile();
-    for (const std::int64_t tile : part_lengths(longest, narrowest))
-      consider(tiles(tile, tile, tile, tile));
+    if (uses(SpecialCase::square_panels))
+      for (const std::int64_t tile : part_lengths(longest, narrowest))
+        consider(tiles(tile, tile, tile, tile));
     for (const std::int64_t rows : part_lengths(problem_.m, narrowest))
       for (const std::int64_t cols : part_lengths(problem_.n, narrowest))
         for (const std::int64_t inner : part_lengths(problem_.k, narrowest))
@@ -127,8 +129,9 @@ class StreamPlanner {
       return std::max(1.0, std::min({enough, limit, work.cols}));
     };
     const double at_start = columns(column - load_column, fit(on_their_way, 1));
+    const double most = std::min(fit(work.tiles_of_b, 2), (work.cols + 1) / 2);
     const double together =
-        columns(2 * column - load_column, std::min(fit(work.tiles_of_b, 2), (work.cols + 1) / 2));
+        uses(SpecialCase::panel_changes) ? columns(2 * column - load_column, most) : 1;
     plan.height = static_cast<std::int64_t>(height);
     plan.at_start = static_cast<std::int64_t>(std::max(at_start, together));
     plan.together = static_cast<std::int64_t>(together);

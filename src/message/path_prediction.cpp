@@ -165,7 +165,7 @@ class Paths {
 
   const PathQuestion& q_;
   const std::size_t bytes_;
-  const double host_;  ///< MaybeSeconds of one copy by the host.
+  const double host_;  ///< Seconds of one copy by the host.
   std::vector<PredictedPath> paths_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/pipeline/fasta.cpp: sequences of a FASTA file, some records at a time.
+#include <fmt/format.h>
 #include <quadriga/error.h>
 #include <quadriga/readers.h>
 
@@ -15,9 +16,19 @@
 namespace quadriga {
 namespace {
 
-bool is_space(char letter) {
-  return letter == ' ' || letter == '\t' || letter == '\r' || letter == '\n' || letter == '\v' ||
-         letter == '\f';
+/// Ignored between letters.
+bool is_blank(char letter) {
+  return letter == ' ' || letter == '\t' || letter == '\r' || letter == '\n';
+}
+
+/// Ends a name.
+bool is_space(char letter) { return is_blank(letter) || letter == '\v' || letter == '\f'; }
+
+/// For messages: what isn't printed everywhere, by its number.
+std::string printable(char letter) {
+  const bool is_ascii = letter >= ' ' && letter <= '~';
+  return is_ascii ? std::string(1, letter)
+                  : fmt::format("\\x{:02x}", static_cast<unsigned char>(letter));
 }
 
 bool is_allowed(char letter) {
@@ -78,7 +89,7 @@ class FastaReader {
         break;
       }
       std::ranges::copy_if(line, std::back_inserter(letters_),
-                           [](char letter) { return !is_space(letter); });
+                           [](char letter) { return !is_blank(letter); });
     }
     if (file_.bad()) fail(Errc::io, path_ + ": can't be read");
     if (letters_.size() == begin) fail(Errc::io, path_ + ": record '" + name + "' is empty");
@@ -86,7 +97,7 @@ class FastaReader {
                                         letters_.end(), is_allowed);
     if (wrong != letters_.end())
       fail(Errc::io,
-           path_ + ": record '" + name + "' has '" + *wrong + "' at position " +
+           path_ + ": record '" + name + "' has '" + printable(*wrong) + "' at position " +
                std::to_string(wrong - letters_.begin() - static_cast<std::ptrdiff_t>(begin) + 1) +
                "; expected letters, '*' or '-'");
     starts_.push_back(static_cast<std::int64_t>(letters_.size()));

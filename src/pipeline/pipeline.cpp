@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "pipeline/flow.h"
 #include "pipeline/lent_memory.h"
+#include "pipeline/pending.h"
 #include "pipeline/stream_estimate.h"
 
 namespace quadriga {
@@ -88,6 +89,7 @@ struct Pipeline::Impl {
     const std::lock_guard lock(beginning);
     if (flow_) return *flow_;
     require(source != nullptr, "the pipeline has no source; give it one by source()");
+    pending = std::make_shared<Pending>(engine(), stages);
     flow_ = std::make_unique<Flow>(engine(), guarded_stages(), guarded_source(), flow_options);
     running_.store(flow_.get(), std::memory_order_release);
     return *flow_;
@@ -110,7 +112,12 @@ struct Pipeline::Impl {
   /// Where nothing computes, what is lent may be addresses without memory.
   bool is_guarded(Lending of) { return of != Lending::unchanging && engine().options().compute; }
   Source guarded_source() {
-    return is_guarded(lending) ? guarded(source, lent_memory(lending)) : source;
+    Source followed = [next = source, pending = pending](Chunk& chunk) {
+      if (!next(chunk)) return false;
+      pending->settle(chunk);
+      return true;
+    };
+    return is_guarded(lending) ? guarded(std::move(followed), lent_memory(lending)) : followed;
   }
   std::vector<Stage> guarded_stages() {
     std::vector<Stage> found = stages;
@@ -156,7 +163,8 @@ struct Pipeline::Impl {
   std::vector<Stage> stages;
   Source source;
   Lending lending = Lending::fresh;
-  bool has_run = false;  // By run().
+  std::shared_ptr<Pending> pending;  // What the run waits for.
+  bool has_run = false;              // By run().
   std::mutex beginning;
   std::unique_ptr<Flow> flow_;  // Goes before the engine; guarded by `beginning` until it is there.
   std::atomic<Flow*> running_{nullptr};

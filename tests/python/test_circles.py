@@ -234,3 +234,75 @@ def test_a_wait_that_is_refused_forgets_no_failure():
         engine.wait()
     engine.close()
     assert said == [quadriga.Unavailable]
+
+
+OWN_WAYS = {
+    "result": lambda d, futures: futures[0].result(),
+    "exception": lambda d, futures: futures[0].exception(),
+    "later-result": lambda d, futures: futures[1].result(),
+    "last-result": lambda d, futures: futures[2].result(),
+    "data": lambda d, futures: d["x"].wait(),
+    "data-of-a-later-task": lambda d, futures: d["z"].wait(),
+}
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("way", OWN_WAYS)
+def test_a_body_does_not_wait_for_what_follows_it(devices, way):
+    known, refused = threading.Event(), []
+    futures, data = [], {}
+
+    @quadriga.codelet(access=["update"], submits=True)
+    def body(x):
+        assert known.wait(300)
+        inner = data["w"].engine.submit(add, data["w"].update(), p=1.0)
+        if not devices.startswith("emulated"):
+            inner.result()  # its own tasks it may wait for
+        with pytest.raises(quadriga.Unavailable) as raised:
+            OWN_WAYS[way](data, futures)
+        refused.append(str(raised.value))
+
+    with quadriga.Engine(devices) as engine:
+        for name in "xzw":
+            data[name] = engine.data(np.zeros(3))
+        futures.append(engine.submit(body, data["x"].update()))
+        futures.append(engine.submit(copy, data["x"].read(), data["z"].write()))
+        futures.append(engine.submit(add, data["z"].update(), p=1.0))
+        known.set()
+        assert [each.exception() for each in futures] == [None] * 3
+    assert len(refused) == 1
+    if not devices.startswith("emulated"):
+        assert "task 1 'body'" in refused[0] and "neither would end" in refused[0]
+
+
+def test_bodies_do_not_wait_for_each_other():
+    known, futures = threading.Event(), []
+
+    def body(x, other):
+        assert known.wait(300)
+        return futures[other].exception()
+
+    ask = quadriga.codelet(access=["update"])(body)
+    with quadriga.Engine("cpu:2") as engine:
+        futures.append(engine.submit(ask, engine.data(np.zeros(3)).update(), other=1))
+        futures.append(engine.submit(ask, engine.data(np.zeros(3)).update(), other=0))
+        known.set()
+        kinds = {type(each.exception()) for each in futures}
+        assert quadriga.Unavailable in kinds  # one of them, or both
+        with contextlib.suppress(quadriga.Unavailable):
+            engine.wait()
+
+
+def test_a_wait_with_a_timeout_ends_by_itself():
+    futures, known = [], threading.Event()
+
+    @quadriga.codelet(access=["update"])
+    def body(x):
+        assert known.wait(300)
+        with pytest.raises(quadriga.Deadline):
+            futures[0].result(0.01)
+
+    with quadriga.Engine("cpu:2") as engine:
+        futures.append(engine.submit(body, engine.data(np.zeros(3)).update()))
+        known.set()
+        assert futures[0].exception() is None

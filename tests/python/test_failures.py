@@ -208,7 +208,10 @@ def test_content_that_nobody_wrote_is_said_once(devices, read):
 def test_lost_content_names_the_task(devices):
     """Also after wait() has raised what the task failed with; as Cancelled after cancel()."""
     broken = quadriga.codelet(access=["update"], name="broken", host_only=False)(lambda x: 1 // 0)
-    nap = quadriga.codelet(access=["update"], host_only=False)(lambda x, t: time.sleep(t))
+    started = threading.Event()
+    nap = quadriga.codelet(access=["update"], host_only=False)(
+        lambda x, t: (started.set(), time.sleep(t), None)[-1]
+    )
     idle = quadriga.codelet(access=["update"], name="idle", host_only=False)(lambda x: None)
     with quadriga.Engine(devices) as engine:
         x = engine.data(np.zeros(3))
@@ -220,8 +223,10 @@ def test_lost_content_names_the_task(devices):
                 read()
         seconds, future = 0.01, None
         while future is None or future.exception() is None:  # until one is cancelled in time
+            started.clear()
             y = engine.data(np.zeros(3))
             engine.submit(nap, y.update(), t=seconds)
+            assert started.wait(120)  # else cancel() may take this one
             future = engine.submit(idle, y.update())
             engine.cancel()
             seconds *= 2

@@ -215,19 +215,23 @@ def test_records_lie_across_blocks_of_the_file(tmp_path, monkeypatch, block):
     assert [chunk["names"] for chunk in chunks] == [["a", ""], ["last"]]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b">a\nMK>T\n", "record 'a' has '>' at position 3"),
-        (b">a\nMKT\n>b\n>c\nG1\n", "record 'b' is empty"),
-        (b">a\nMKT\n>b\nG\n A1\n", "record 'b' has '1' at position 3"),
-    ],
-)
-def test_the_record_that_is_wrong_is_named(tmp_path, text, message):
-    path = tmp_path / "bad.fasta"
-    path.write_bytes(text)
-    with pytest.raises(IoError, match=message):
-        list(fasta(path, records=10))
+@pytest.mark.parametrize("what", ["shorter", "damaged"])
+def test_a_compressed_file_that_cannot_be_read_to_its_end(tmp_path, what):
+    path = tmp_path / "some.fasta.gz"
+    letters = np.random.default_rng(1).choice(np.frombuffer(b"ACGT", np.uint8), 4_000_000)
+    packed = bytearray(gzip.compress(b">a\n" + bytes(letters) + b"\n", 1))
+    middle = len(packed) // 2
+    if what == "shorter":
+        del packed[middle:]
+    else:
+        packed[middle : middle + 1000] = bytes(range(250)) * 4
+    path.write_bytes(packed)
+    with pytest.raises(IoError, match="some.fasta.gz: can't be read"):
+        list(fasta(path, records=1))
+    path.write_bytes(packed[:2])
+    with pytest.raises(IoError) as found:
+        fasta(path, records=1)
+    assert str(found.value).count("can't be read") == 1
 
 
 @pytest.mark.parametrize("name", ["some.fasta", "some.fasta.gz"])
@@ -249,6 +253,11 @@ def test_sequences_come_in_chunks(tmp_path, name):
         (b"MKT\n>late\n", "is no FASTA file"),
         (b">one\nMK\n>two\n>three\nA\n", "record 'two' is empty"),
         (b">one\nMK\n>two\nMKT\nA1C\n", "record 'two' has '1' at position 5; expected letters"),
+        (b">a\nMK>T\n", "record 'a' has '>' at position 3"),
+        (b">a\nMKT\n>b\n>c\nG1\n", "record 'b' is empty"),
+        (b">a\nM1\n>b\n>c\nG\n", "record 'a' has '1' at position 2"),
+        (b">a\nM\x0bK\n", r"record 'a' has '\\x0b' at position 2"),
+        (b">a\nMKT\n>b\nG\n A1\n", "record 'b' has '1' at position 3"),
     ],
 )
 def test_bad_sequences_are_named(tmp_path, text, message):

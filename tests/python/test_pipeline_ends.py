@@ -100,3 +100,30 @@ def test_a_source_that_drops_never_waits(devices: str) -> None:
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(quadriga.InvalidArgument, match="on_full is 'skip'"):
         quadriga.Pipeline(on_full="skip")
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("way", ["run", "results"])
+def test_a_run_that_was_stopped_before_it_began_ends_without_a_chunk(
+    devices: str, way: str
+) -> None:
+    def endless() -> Iterator[np.ndarray]:
+        while True:
+            asked.append(1)
+            assert len(asked) < 10_000, "nobody stops it"
+            yield np.ones(3)
+
+    asked: list[int] = []
+    pipeline = quadriga.Pipeline(devices=devices).source(endless())
+    pipeline.stop()
+    chunks = pipeline.run().chunks if way == "run" else len(list(pipeline.results()))
+    assert chunks == 0
+    assert asked == []
+
+
+def test_names_of_fields_that_a_body_returns_are_str() -> None:
+    pipeline = quadriga.Pipeline(devices="cpu:1").source([np.ones(3)])
+    pipeline.map(lambda chunk: {1: np.ones(2)}, name="odd")
+    with pytest.raises(quadriga.errors.InvalidType, match="named by str, got 1") as raised:
+        pipeline.run()
+    assert raised.value.__notes__ == ["in stage 'odd' at chunk 0"]

@@ -217,3 +217,18 @@ class TestRenaming:
             assert array.tolist() == [99.0] * 8
             assert sums[0] == 8 * sum(range(100))
             assert engine.counters().renaming.most_bytes <= 3 * array.nbytes
+
+
+def test_none_is_asked_for(monkeypatch):
+    """0 is none, whatever the setting."""
+    monkeypatch.setenv("QUADRIGA_RENAMING", "1MiB")
+    for given, renamed in ((0, 0), (None, 1)):
+        reader, array = Reader(), np.zeros(3)
+        with quadriga.Engine("cpu:2", renaming=given) as engine:
+            data = engine.data(array)
+            engine.submit(reader.codelet, data.read())
+            assert reader.began.wait(PATIENCE)
+            engine.submit(put, data.write(), value=1.0)
+            reader.may_end.set()
+            engine.wait()
+            assert engine.counters().renaming.renamed == renamed

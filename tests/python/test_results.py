@@ -304,3 +304,20 @@ def test_more_objects_than_are_looked_at_are_refused(monkeypatch):
             engine.submit(many, data.read()).result()
         with pytest.raises(quadriga.InvalidType):
             engine.wait()
+
+
+def test_a_body_returns_the_large_object_that_it_belongs_to(monkeypatch):
+    monkeypatch.setattr(hidden, "MOST", 100)
+
+    class Program:
+        def __init__(self):
+            self.boxes = _listed(200, 1)
+
+        def run(self, x):
+            return self
+
+    program = Program()
+    run = quadriga.codelet(access=["read"])(program.run)
+    with quadriga.Engine("cpu:1") as engine:
+        data = engine.data(np.arange(5.0))
+        assert engine.submit(run, data.read()).result() is program

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_shared_memory_model.py: random programs on shared memory against NumPy.
-"""Programs that register, slice, write on the host, call linalg and remove give what NumPy gives.
+"""Programs that register, slice, write on the host, call linalg, cancel and remove give what NumPy
+gives. What cancelled tasks should have written is lost, until the program writes it.
 
 ``QUADRIGA_TEST_PROGRAMS`` says how many programs run on each kind of device, 60 by default;
 ``QUADRIGA_TEST_SEED`` says which is the first. An engine runs some programs, one after another.
@@ -11,6 +12,7 @@ On GPUs bodies are CUDA sources, and CuPy's where it is installed:
 ``QUADRIGA_TEST_PROGRAMS=1000 pytest tests/python/test_shared_memory_model.py -k gpus``.
 """
 
+import contextlib
 import importlib.util
 import multiprocessing
 import os
@@ -100,6 +102,10 @@ CODELETS = {
     for name, (body, access) in BODIES.items()
 }
 NAMES = sorted(BODIES)
+LOOK = quadriga.codelet(access=["read"], name="look", cost=COST, host_only=True)(lambda x: x.sum())
+FILL = quadriga.codelet(access=["write"], name="fill", cost=COST, host_only=True)(
+    lambda x: x.fill(5)
+)
 
 
 def check_equal(found, expected):
@@ -138,9 +144,19 @@ class Program:
         self.theirs = [views_of(base) for base in self.expected]
         self.resident = self.random.random() < 0.5
         self.held = {}
+        self.lost = [np.zeros((SIZE, SIZE), bool) for _ in self.bases]
+        self.losses = [views_of(lost) for lost in self.lost]
+        self.note_all()
 
     def run(self, steps):
-        kinds = [self.submit] * 10 + [self.call, self.write, self.on_host, self.forget, self.wait]
+        kinds = [self.submit] * 20 + [
+            self.call,
+            self.write,
+            self.on_host,
+            self.forget,
+            self.wait,
+        ] * 2
+        kinds.append(self.cancel)
         for _ in range(steps):
             self.random.choice(kinds)()
         self.engine.wait()
@@ -179,8 +195,9 @@ class Program:
                 return  # refused if the engine can't tell them apart
         if len(arrays) == 2 and chosen[0][0][0] == chosen[1][0][0]:
             return
-        self.engine.submit(codelet, *operands)
-        body(*arrays)
+        self.written.append(operands[-1].data)
+        future = self.engine.submit(codelet, *operands)
+        self.apply(future, body, [place for place, _ in chosen], access[-1])
 
     def call(self):
         (place, array), (other, result) = self.some(), self.some()
@@ -192,10 +209,10 @@ class Program:
         out = self.data(other) if self.random.random() < 0.5 else self.mine[other[0]][other[1]]
         half = linalg.matmul(left, given, engine=self.engine)
         linalg.matmul(half, right, out=out, engine=self.engine)
-        result[...] = array.sum()
-        codelet = CODELETS["shift"][1]
-        self.engine.submit(codelet, self.data(other).update())
-        shift(result)
+        self.apply(None, lambda x, y: np.copyto(y, x.sum()), [place, other])
+        self.written.append(self.data(other))
+        future = self.engine.submit(CODELETS["shift"][1], self.written[-1].update())
+        self.apply(future, shift, [other])
 
     def write(self):
         self.engine.wait()
@@ -205,6 +222,7 @@ class Program:
         value = self.random.randrange(9)
         self.mine[place[0]][place[1]][...] = value
         array[...] = value
+        self.note_all()
 
     def on_host(self):
         place, array = self.some()
@@ -213,10 +231,11 @@ class Program:
             if mode != "w":
                 check_equal(found, array)
             if mode == "w":
-                found[...] = array[...] = 3
+                found[...] = 3
+                self.apply(None, lambda x: x.fill(3), [place])
             if mode == "rw":
                 found += 1
-                array += 1
+                self.apply(None, lambda x: np.add(x, 1, out=x), [place])
 
     def forget(self):
         if self.held:
@@ -225,11 +244,92 @@ class Program:
     def wait(self):
         if self.random.random() < 0.5:
             self.engine.wait()
+            self.note_all()
             return
         place, array = self.some()
         data = self.data(place)
         data.wait()
         check_equal(self.mine[place[0]][place[1]], array)
+
+    def apply(self, future, body, places, mode="update"):
+        """Runs a body by NumPy, the last of whose operands is written; a task's has its future."""
+        body(*[self.theirs[base][view] for base, view in places])
+        self.done.append((future, body, places, mode))
+
+    def note_all(self):
+        """All tasks have ended: none of them can be cancelled any more."""
+        self.before = [array.copy() for array in self.expected]
+        self.done = []
+        self.written = []  # so that what is lost stays known
+
+    def cancel(self):
+        self.engine.cancel()
+        with contextlib.suppress(quadriga.Cancelled):
+            self.engine.wait()
+        for array, before in zip(self.expected, self.before, strict=True):
+            array[...] = before
+        gone = []
+        for future, body, places, mode in self.done:
+            *read, (base, view) = places
+            if future is not None and isinstance(future.exception(), quadriga.Cancelled):
+                self.losses[base][view][...] = True
+                gone.append(places[-1])
+                continue
+            assert not any(self.losses[one][each].any() for one, each in read)
+            if mode == "commute" and self.losses[base][view].any():
+                continue  # it ran before another one of its group, which was cancelled
+            assert mode == "write" or not self.losses[base][view].any()
+            body(*[self.theirs[one][each] for one, each in places])
+            self.losses[base][view][...] = False
+        for found, expected, lost in zip(self.bases, self.expected, self.lost, strict=True):
+            check_equal(found[~lost], expected[~lost])
+        self.repaired = {0, 1}  # also where only what brings views up to date was cancelled
+        self.look_at_losses()
+        for base in sorted(self.repaired):
+            if self.lost[base].any():
+                self.random.shuffle(gone)
+                for place in gone[: self.random.randrange(4)]:
+                    if place[0] == base:
+                        self.repair(place)
+                self.look_at_losses()
+            self.repair((base, 0))
+        self.repaired.clear()
+        with contextlib.suppress(quadriga.Cancelled):
+            self.engine.wait()
+        self.look_at_losses()
+        self.note_all()
+
+    def look_at_losses(self):
+        """What is lost is refused, by tasks and on the host; the rest is what it was, or refused as
+        well, while something that overlaps it is lost or was since it was written as a whole."""
+        for _ in range(3):
+            place, array = self.some()
+            if self.losses[place[0]][place[1]].any():
+                with pytest.raises(quadriga.Cancelled), self.data(place).on_host("r"):
+                    pass
+                future = self.engine.submit(LOOK, self.data(place).read())
+                assert isinstance(future.exception(), quadriga.Cancelled)
+                continue
+            may_refuse = place[0] in self.repaired
+            try:
+                with self.data(place).on_host("r") as found:
+                    check_equal(found, array)
+            except quadriga.Cancelled:
+                assert may_refuse
+            future = self.engine.submit(LOOK, self.data(place).read())
+            if future.exception() is None or not may_refuse:
+                assert future.result() == array.sum()
+
+    def repair(self, place):
+        """Writes what is lost."""
+        base, view = place
+        if self.random.random() < 0.5:
+            with self.data(place).on_host("w") as found:
+                found[...] = 5
+        else:
+            self.engine.submit(FILL, self.data(place).write())
+        self.theirs[base][view][...] = 5
+        self.losses[base][view][...] = False
 
 
 def run_batches(options, firsts, core=None):

@@ -80,6 +80,39 @@ print(len(children), sum(child[0] for child in children))
 """
 
 
+SIGNALS = """
+import signal
+import sys
+import numpy as np
+import quadriga
+
+@quadriga.codelet(access=["update"], host_only=False)
+def slow(x):
+    for _ in range(2000):
+        x += 1
+
+@quadriga.codelet(access=["update"], host_only=False)
+def count(x):
+    x += 1
+
+with quadriga.Engine(sys.argv[1], window=int(sys.argv[2])) as engine:
+    a, b, calls = engine.data(np.zeros(3)), engine.data(np.zeros(3)), 0
+
+    def handle(*_):
+        global calls
+        calls += 1
+        engine.submit(count, b.update())
+
+    signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 1e-3, 1e-3)
+    while calls < 200:
+        engine.submit(slow, a.update())
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    engine.wait()
+    print(calls - int(np.asarray(b)[0]), 0)
+"""
+
+
 def run(program, devices, window):
     result = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program), devices, str(window)],
@@ -107,3 +140,10 @@ def test_tasks_divide_in_a_small_window(devices, window):
 @pytest.mark.parametrize("window", [1, 100])
 def test_bodies_register_data_that_nobody_holds_for_long(devices, window):
     assert run(REGISTERS, devices, window) == [12, 12]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("window", [1, 2])
+def test_a_handler_of_signals_submits(devices, window):
+    """It isn't taken for a body which the thread that it interrupts may run meanwhile."""
+    assert run(SIGNALS, devices, window) == [0, 0]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Iterator
 from typing import IO, Any, NoReturn
 
@@ -40,7 +41,8 @@ def fasta(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]
     ------
     IoError
         Names the file and the record: at once, if it can't be read or doesn't start with ``>``;
-        later, if a sequence is empty or has anything but letters, ``*`` and ``-``.
+        later, if the rest can't be, or a sequence is empty or has anything but letters, ``*`` and
+        ``-``.
 
     Examples
     --------
@@ -54,20 +56,27 @@ def fasta(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]
     (b'MKTAYGG', [0, 5, 7], ['first', 'second'])
     """
     records = whole("records", records, 1, _MOST)
-    try:
-        with _opened(path) as file:
-            begin = file.read(1)
-    except (OSError, EOFError) as error:
-        raise IoError(f"{path}: can't be read: {error}") from error
+    with _opened(path) as file:
+        begin = _read(path, file, 1)
     if begin != b">":
         raise IoError(f"{path}: is no FASTA file: it doesn't begin with '>'")
     return _chunks(path, records)
 
 
 def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
-    if os.fspath(path).endswith(".gz"):
-        return gzip.open(path, "rb")  # type: ignore[return-value]
-    return open(path, "rb")
+    try:
+        if os.fspath(path).endswith(".gz"):
+            return gzip.open(path, "rb")  # type: ignore[return-value]
+        return open(path, "rb")
+    except OSError as error:
+        raise IoError(f"{path}: can't be read: {error}") from error
+
+
+def _read(path: str | os.PathLike[str], file: IO[bytes], most: int) -> bytes:
+    try:
+        return file.read(most)
+    except (OSError, EOFError, zlib.error) as error:
+        raise IoError(f"{path}: can't be read: {error}") from error
 
 
 def _chunks(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]]:
@@ -75,7 +84,7 @@ def _chunks(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, An
     bodies: list[bytes] = []
     with _opened(path) as file:
         file.read(1)  # The first record's ">".
-        for text in _texts(file):
+        for text in _texts(path, file):
             if len(titles) == records:
                 yield _packed(path, titles, bodies)
                 titles, bodies = [], []
@@ -85,11 +94,11 @@ def _chunks(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, An
     yield _packed(path, titles, bodies)
 
 
-def _texts(file: IO[bytes]) -> Iterator[bytes]:
+def _texts(path: str | os.PathLike[str], file: IO[bytes]) -> Iterator[bytes]:
     """What lies between one ``>`` at the beginning of a line and the next."""
     held: list[bytes] = []  # Of the record that goes on.
     carried = b""  # A block's last end of line: the next one may begin with ">".
-    while block := file.read(_BLOCK):
+    while block := _read(path, file, _BLOCK):
         block = carried + block
         carried = b"\n" if block.endswith(b"\n") else b""
         first, *others = block.removesuffix(b"\n").split(b"\n>")
@@ -127,7 +136,6 @@ def _refuse(path: str | os.PathLike[str], names: list[str], sequences: list[byte
     for name, sequence in zip(names, sequences, strict=True):
         if not sequence:
             raise IoError(f"{path}: record {name!r} is empty")
-    for name, sequence in zip(names, sequences, strict=True):
         if wrong := sequence.translate(None, _LETTERS):
             raise IoError(
                 f"{path}: record {name!r} has {chr(wrong[0])!r} at position "

@@ -133,11 +133,15 @@ class Through:
         self.stages = list(stages)
 
 
+def require_names(fields: Mapping[Any, Any]) -> None:
+    for name in fields:
+        if not isinstance(name, str):
+            raise InvalidType(f"a chunk's fields are named by str, got {name!r}")
+
+
 def _fields_of(given: Any) -> dict[str, Any]:
     if isinstance(given, Mapping):
-        for name in given:
-            if not isinstance(name, str):
-                raise InvalidType(f"a chunk's fields are named by str, got {name!r}")
+        require_names(given)
         return dict(given)
     if isinstance(given, tuple):
         return {str(i): value for i, value in enumerate(given)}

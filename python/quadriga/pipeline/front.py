@@ -24,7 +24,7 @@ from ..place import Place
 from ..record import Record
 from . import returned
 from .changed import ChangedFields
-from .chunk import Chunk, Seconds, Shape, Through, label_of
+from .chunk import Chunk, Seconds, Shape, Through, label_of, require_names
 from .lent import Copies, Lent, explain, lending, lending_parts
 from .pending import Pending
 from .reduction import Reduction, part_of
@@ -286,6 +286,7 @@ class Front:
                     f"a body returns None, an array or a dict of fields, got "
                     f"{type(returned).__name__}"
                 )
+            require_names(returned)
             chunk.update(returned)
             return True, self._fields(chunk)
         except BaseException as error:

@@ -232,7 +232,11 @@ class Pipeline(Stages):
             self._end(view, left=not ended, failed=failed or not ended)
 
     def stop(self) -> None:
-        """End the run early, from any thread: chunks in a stage finish it, others are dropped."""
+        """End the run early, from any thread: chunks in a stage finish it, others are dropped.
+
+        A run that begins later ends at once, without a chunk.
+        """
+        self._is_stopped = True
         if self._flow is not None:
             self._flow.stop()
 
@@ -318,6 +322,8 @@ class Pipeline(Stages):
         if self._rows is not None and self._rows.chunk == 0:
             self._rows.chunk = self._chosen_rows(self._rows)
         self._flow = _core.Flow(self.engine.core, self._front, self._front.stages(), **options)
+        if self._is_stopped:  # before, or by a thread that found no run yet
+            self._flow.stop()
         return self._flow
 
     def _chosen_rows(self, rows: Rows) -> int:

@@ -30,6 +30,7 @@ class Stages:
         self._reuses: bool | None = None  # whether the source fills memory again
         self._source_seconds: Seconds | None = None
         self._flow: _core.Flow | None = None
+        self._is_stopped = False
 
     def source(
         self, chunks: Iterable[Any], rows: int | None = None, *, reuses: bool | None = None

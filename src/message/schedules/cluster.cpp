@@ -141,7 +141,7 @@ Cluster Cluster::of(const Machine& machine, int nodes, const Ports& ports) {
       if (place.on_device && machine.has_kernel(*devices[at(devices, i)], "bytes"))
         place.combine_seconds_per_byte =
             bytes_moved_by_reduction *
-            machine.kernel_seconds(*devices[at(devices, i)], "bytes", 1, 1e9) / 1e9;
+            machine.kernel_seconds(*devices[at(devices, i)], "bytes", 1e3, 1e9) / 1e9;
       cluster.places_.push_back(std::move(place));
     }
   }

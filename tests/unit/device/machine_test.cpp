@@ -202,6 +202,21 @@ TEST(Machine, NoTableSaysThatASmallerKernelTakesLonger) {
   EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 128, 128 * 128 * 128), 0.125e-6);
 }
 
+TEST(Machine, WorkThatIsOnlyBytesHasATimeByRowsOfSeveralOrders) {
+  Machine machine = Machine::from_json(small);
+  const Device& gpu = machine.devices[0];
+  machine.kernels["flops"][gpu.rates] = {{100, 1e-5}, {1000, 1e-3}};
+  machine.kernels["bytes"][gpu.rates] = {{100, 2e-5}, {1000, 2e-3}};
+  const auto seconds = [&](const Cost& cost) {
+    return machine.kernel_seconds(gpu, cost.kernel, cost.order, cost.volume);
+  };
+  EXPECT_DOUBLE_EQ(seconds(Cost::of_work(0, 1e9)), 2e-3);
+  EXPECT_DOUBLE_EQ(seconds(Cost::of_work(1e9, 0)), 1e-3);
+  EXPECT_EQ(seconds(Cost::of_work(0, 0)), 0);
+  // An order that nobody stated is no reason for a time without end.
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 0, 1e6), 1e-3);
+}
+
 TEST(Machine, KernelTimesAreInterpolatedOnTheRate) {
   const Machine machine = Machine::from_json(small);
   const Device& gpu = machine.devices[0];

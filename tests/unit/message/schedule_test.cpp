@@ -218,6 +218,19 @@ TEST(ScheduleTree, GroupsAreCrossedOnceWhereverRanksAre) {
   }
 }
 
+TEST(SchedulePlan, LongReductionsTakeWhatTheMachinesTableSaysOfManyBytes) {
+  Machine machine = Machine::parse("emulated:1,memory=1MiB");
+  const auto combines = [&] {
+    return Cluster::of(machine, 1, {}).place(0).combine_seconds_per_byte;
+  };
+  const std::string column = machine.devices[0].rates;
+  machine.kernels["bytes"][column] = {{1000, 1e-3}};  // 1e12 bytes a second
+  const double by_one = combines();
+  EXPECT_DOUBLE_EQ(by_one, 3e-12) << "two are read and one is written";
+  machine.kernels["bytes"][column] = {{100, 1e-4}, {1000, 1e-3}};
+  EXPECT_DOUBLE_EQ(combines(), by_one) << "how few take long says nothing of many";
+}
+
 TEST(SchedulePlan, WhatIsForcedIsKeptAndNonsenseIsRefused) {
   const Cluster cluster = Cluster::host(5, 1e10, 1e-6);
   const CollectiveShape shape{TreeCollective::broadcast, 2, {8000}, 8};

@@ -104,6 +104,19 @@ TEST(Fasta, WhatIsNoFastaIsRefused) {
             "FILE: record 'b' has '7' at position 3; expected letters, '*' or '-'");
 }
 
+TEST(Fasta, WhatIsNoLetterIsToldSoThatItCanBeRead) {
+  for (const auto& [letter, told] :
+       std::map<char, std::string>{{'\v', "\\x0b"}, {'\0', "\\x00"}, {'\xe9', "\\xe9"}}) {
+    const File file(">a\nM" + std::string(1, letter) + "K\n");
+    EXPECT_EQ(said(file,
+                   [&] {
+                     Chunk chunk;
+                     fasta(file.path(), 3)(chunk);
+                   }),
+              "FILE: record 'a' has '" + told + "' at position 2; expected letters, '*' or '-'");
+  }
+}
+
 TEST(Fasta, NamesOfOtherChunksAreRefused) {
   Chunk other;
   other.add("residues", 1, 1, DType::bytes);

@@ -154,6 +154,16 @@ class TaskStatesTest : public SchedulerPartsTest {
     scheduler_.ready(each, Predecessors::done);
     check();
   }
+  /// One is issued, and the other waits for room.
+  std::pair<Task&, Task&> two_where_one_has_room() {
+    Task& first = task({{&added(3), Access::update}});
+    Task& second = task({{&added(3), Access::update}});
+    first.device = second.device = 0;
+    ready(submitted(first));
+    ready(submitted(second));
+    steps();
+    return {first, second};
+  }
   void steps() {
     scheduler_.begin_steps();
     while (scheduler_.step()) check();
@@ -209,12 +219,7 @@ TEST_F(TaskStatesTest, OfATaskWhoseDeviceIsKnownBefore) {
 }
 
 TEST_F(TaskStatesTest, OfATaskThatFindsNoRoom) {
-  Task& first = task({{&added(3), Access::update}});
-  Task& second = task({{&added(3), Access::update}});
-  first.device = second.device = 0;
-  ready(submitted(first));
-  ready(submitted(second));
-  steps();
+  const auto [first, second] = two_where_one_has_room();
   EXPECT_EQ(state_of(first), TaskState::issued);
   EXPECT_EQ(state_of(second), TaskState::head);
   EXPECT_NE(text().find("task 2 'task' is head, waits for room"), std::string::npos) << text();
@@ -228,12 +233,7 @@ TEST_F(TaskStatesTest, OfATaskThatFindsNoRoom) {
 }
 
 TEST_F(TaskStatesTest, OfAHeadThatIsCancelled) {
-  Task& first = task({{&added(3), Access::update}});
-  Task& second = task({{&added(3), Access::update}});
-  first.device = second.device = 0;
-  ready(submitted(first));
-  ready(submitted(second));
-  steps();
+  const auto [first, second] = two_where_one_has_room();
   scheduler_.cancel(true);
   steps();
   EXPECT_EQ(state_of(first), TaskState::issued);
