@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "device/backend.h"
+#include "engine/device_spaces.h"
 #include "engine/driver_devices.h"
 #include "engine/driver_loop.h"
 #include "engine/executor.h"
@@ -38,7 +39,6 @@
 #include "engine/waiters.h"
 #include "graph/failures.h"
 #include "graph/graph.h"
-#include "memory/device_spaces.h"
 #include "schedule/scheduler.h"
 
 namespace quadriga {

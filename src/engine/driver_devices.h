@@ -8,9 +8,9 @@
 #pragma once
 
 #include "engine/device_services.h"
+#include "engine/device_spaces.h"
 #include "engine/schedule_news.h"
 #include "engine/waiters.h"
-#include "memory/device_spaces.h"
 
 namespace quadriga {
 

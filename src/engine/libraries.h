@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "device/backend.h"
-#include "memory/device_spaces.h"
+#include "engine/device_spaces.h"
 
 namespace quadriga {
 

@@ -15,11 +15,11 @@
 #include <string>
 #include <utility>
 
+#include "engine/device_spaces.h"
 #include "engine/releases.h"
 #include "engine/run_record.h"
 #include "engine/waiters.h"
 #include "graph/failures.h"
-#include "memory/device_spaces.h"
 #include "schedule/schedule_listener.h"
 
 namespace quadriga {

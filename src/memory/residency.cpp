@@ -10,7 +10,7 @@ Residency::Residency(std::span<const SpaceResources> spaces, std::span<const Nod
                      const MemoryOptions& options, MemoryListener& listener, Replicas& replicas)
     : listener_(listener),
       replicas_(replicas),
-      spill_(options.spill_bytes, options.spill_file, nodes) {
+      spill_(options.spill_bytes, options.spill_file, nodes, options.answers) {
   pools_.reserve(spaces.size());
   for (const SpaceResources& space : spaces) near_.push_back(space.node);
   const auto file = std::ranges::find(spaces, true, &SpaceResources::is_file);

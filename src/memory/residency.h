@@ -29,6 +29,7 @@ struct MemoryOptions {
   std::size_t spill_bytes = SIZE_MAX;  ///< Most host memory for tiles without a home.
   std::string spill_file;              ///< Holds them instead, if not empty.
   const EvictionRule* rule = nullptr;  ///< Outlives the memory; null: its own FarthestUse.
+  SpillAnswers answers = {};
 };
 
 class Residency {

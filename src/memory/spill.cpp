@@ -15,6 +15,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "base/units.h"
 
@@ -44,11 +45,13 @@ std::size_t Spill::rounded(std::size_t bytes) noexcept {
   return (bytes + page - 1) / page * page;
 }
 
-Spill::Spill(std::size_t limit_bytes, const std::string& file, std::span<const Node> nodes)
+Spill::Spill(std::size_t limit_bytes, const std::string& file, std::span<const Node> nodes,
+             SpillAnswers answers)
     : limit_(limit_bytes),
       file_(file),
       // Where pages of a file lie is the system's to say.
-      nodes_(file.empty() ? nodes : std::span<const Node>()) {
+      nodes_(file.empty() ? nodes : std::span<const Node>()),
+      answers_(std::move(answers)) {
   if (file_.empty()) return;
   descriptor_ = open(file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor_ < 0)
@@ -60,6 +63,17 @@ Spill::Spill(std::size_t limit_bytes, const std::string& file, std::span<const N
 Spill::~Spill() {
   for (const auto& [buffer, piece] : owned_) munmap(buffer, piece.bytes);
   if (descriptor_ >= 0) close(descriptor_);
+}
+
+std::byte* Spill::ask_for_more(Kind kind) {
+  ++questions_;
+  if (answers_.to_refuse && answers_.to_refuse->contains(questions_)) {
+    refusal_ = "the run that is repeated got no more";
+    return nullptr;
+  }
+  std::byte* const buffer = map_more(kind);
+  if (!buffer && answers_.refused) answers_.refused(questions_);
+  return buffer;
 }
 
 std::byte* Spill::map_more(Kind kind) {
@@ -126,7 +140,7 @@ std::byte* Spill::allocate(std::size_t bytes, int near) {
     free_.erase(found);
   } else {
     while (held_ + bytes > limit_ && unmap_kept()) continue;
-    while (!(buffer = map_more(kind)) && unmap_kept()) continue;
+    while (!(buffer = ask_for_more(kind)) && unmap_kept()) continue;
   }
   if (!buffer) return nullptr;
   nodes_.take(kind.second, bytes);

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +15,15 @@
 
 namespace quadriga {
 
+/// What the system answers when it is asked for more memory or more of a file, by the number of the
+/// question, from 1. It alone is not known to who decides: a log keeps what was refused, and
+/// whoever repeats a run is told.
+struct SpillAnswers {
+  std::function<void(std::uint64_t question)> refused;  ///< Is told of each refusal; may be empty.
+  /// Questions that are refused without asking; outlives the buffers. Null: none.
+  const std::set<std::uint64_t>* to_refuse = nullptr;
+};
+
 /// Hands out buffers up to a limit and keeps count. Those given back are kept for others of their
 /// size, as long as all together stay within the limit. With a file, buffers are pages of it,
 /// mapped; the file is made where it should be, its blocks reserved as it grows, and removed in the
@@ -19,7 +31,8 @@ namespace quadriga {
 class Spill {
  public:
   /// `nodes`: the host's. Errors:  io naming the file if it can't be made.
-  Spill(std::size_t limit_bytes, const std::string& file, std::span<const Node> nodes = {});
+  Spill(std::size_t limit_bytes, const std::string& file, std::span<const Node> nodes = {},
+        SpillAnswers answers = {});
   ~Spill();
   Spill(const Spill&) = delete;
   Spill& operator=(const Spill&) = delete;
@@ -50,6 +63,7 @@ class Spill {
     int node = any_node;
   };
   using Kind = std::pair<std::size_t, int>;  ///< Bytes and node.
+  std::byte* ask_for_more(Kind kind);
   std::byte* map_more(Kind kind);
   bool unmap_kept();
 
@@ -62,6 +76,8 @@ class Spill {
   std::size_t file_bytes_ = 0;
   std::size_t held_ = 0;
   HostNodes nodes_;
+  const SpillAnswers answers_;
+  std::uint64_t questions_ = 0;
   std::multimap<Kind, std::byte*> free_;  ///< Buffers given back, by size first.
   std::map<std::byte*, Piece> owned_;     ///< All that is mapped.
 };

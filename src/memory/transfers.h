@@ -29,11 +29,11 @@
 #include "device/instructions.h"
 #include "device/ring.h"
 #include "memory/copy_times.h"
-#include "memory/device_spaces.h"
 #include "memory/link_loads.h"
 #include "memory/link_tokens.h"
 #include "memory/replicas.h"
 #include "memory/slices.h"
+#include "memory/space_resources.h"
 
 namespace quadriga {
 

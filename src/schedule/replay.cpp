@@ -6,11 +6,13 @@
 #include <quadriga/error.h>
 
 #include <deque>
+#include <functional>
 #include <istream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "device/kinds.h"
 #include "graph/graph.h"
@@ -57,7 +59,10 @@ class Replay {
   ReplayResult run();
 
  private:
+  void guard(const std::function<void()>& work);
+  void take_line(const std::string& text);
   void take(const Json& line);
+  void carry_out();
   void take_event(const std::string& kind, const Json& line);
   void make_scheduler(const Json& line);
   void add_codelet(const Json& line);
@@ -75,6 +80,9 @@ class Replay {
   std::uint64_t validate_every_;
   ReplayResult result_;
   std::uint64_t line_ = 0;
+  Json event_;                    ///< That is carried out once all that was refused is known.
+  std::uint64_t event_line_ = 0;  ///< Where it stands.
+  std::set<std::uint64_t> refusals_;
   Machine machine_;
   Json options_;
   std::vector<SpaceResources> spaces_;
@@ -115,6 +123,7 @@ void Replay::make_scheduler(const Json& line) {
   const auto kernel_streams = line[1].get<std::vector<std::vector<StreamId>>>();
   MemoryOptions memory;
   memory.spill_bytes = options_[4].get<std::size_t>();
+  memory.answers.to_refuse = &refusals_;
   if (options_.size() > 6 && options_[6].get<bool>()) machine_.nodes.clear();
   const auto policy = options_[1].get<std::string>();
   const auto seed = options_[2].get<std::uint64_t>();
@@ -272,10 +281,19 @@ void Replay::take(const Json& line) {
     add_codelet(line);
   } else {
     expect_nothing_more(line.dump());
-    ++result_.events;
-    take_event(kind, line);
-    if (validate_every_ != 0 && result_.events % validate_every_ == 0) scheduler_->validate();
+    event_ = line;
+    event_line_ = line_;
   }
+}
+
+void Replay::carry_out() {
+  if (event_.is_null()) return;
+  const Json event = std::exchange(event_, nullptr);
+  const std::uint64_t here = std::exchange(line_, event_line_);
+  ++result_.events;
+  take_event(event[0].get<std::string>(), event);
+  if (validate_every_ != 0 && result_.events % validate_every_ == 0) scheduler_->validate();
+  line_ = here;
 }
 
 void Replay::compare(const std::string& logged) {
@@ -298,23 +316,38 @@ void Replay::expect_nothing_more(const std::string& logged) {
   compared_ = 0;
 }
 
+void Replay::take_line(const std::string& text) {
+  const Json line = Json::parse(text);
+  if (line.at(0) == "refused") {
+    refusals_.insert(line.at(1).get<std::uint64_t>());
+    return;
+  }
+  carry_out();
+  if (line.at(0) == ">")
+    compare(text);
+  else
+    take(line);
+}
+
+/// Errors: io naming the line.
+void Replay::guard(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Json::exception& error) {
+    fail(Errc::io, fmt::format("line {} of the log: {}", line_, error.what()));
+  } catch (const std::out_of_range&) {
+    fail(Errc::io, fmt::format("line {} of the log names what isn't there", line_));
+  }
+}
+
 ReplayResult Replay::run() {
   std::string text;
   while (result_.difference.empty() && std::getline(log_, text)) {
     ++line_;
-    try {
-      const Json line = Json::parse(text);
-      if (line.at(0) == ">")
-        compare(text);
-      else
-        take(line);
-    } catch (const Json::exception& error) {
-      fail(Errc::io, fmt::format("line {} of the log: {}", line_, error.what()));
-    } catch (const std::out_of_range&) {
-      fail(Errc::io, fmt::format("line {} of the log names what isn't there", line_));
-    }
+    guard([&] { take_line(text); });
   }
   if (!scheduler_) fail(Errc::io, "the log doesn't say what the scheduler was made of");
+  if (result_.difference.empty()) guard([&] { carry_out(); });
   expect_nothing_more("the end");
   return result_;
 }

@@ -162,6 +162,8 @@ void ScheduleLog::event(std::string_view name, TileId tile, bool flag) {
 
 void ScheduleLog::flag(std::string_view name, bool on) { out_ << Json{name, on} << '\n'; }
 
+void ScheduleLog::refused(std::uint64_t question) { out_ << Json{"refused", question} << '\n'; }
+
 std::string ScheduleLog::line_of(const Instruction& instruction) const {
   Json line{">", instruction.number, instruction.stream, instruction.ticket};
   if (const Event* const awaited = std::get_if<Event>(&instruction.operation)) {

@@ -3,8 +3,8 @@
 // that a run can be decided once more: see replay.h.
 //
 // Each line is a JSON array. The first ones say what the scheduler was made of; then come events
-// and steps, in order, each followed by the instructions that it led to. Tiles, tasks, groups and
-// codelets are named by number.
+// and steps, in order, each followed by what the system refused meanwhile (see spill.h) and by the
+// instructions that it led to. Tiles, tasks, groups and codelets are named by number.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "device/instructions.h"
-#include "memory/device_spaces.h"
 #include "memory/memory.h"
+#include "memory/space_resources.h"
 #include "schedule/plan.h"
 
 namespace quadriga {
@@ -40,6 +40,8 @@ class ScheduleLog {
   void event(std::string_view name, TileId tile = no_tile);
   void event(std::string_view name, TileId tile, bool flag);
   void flag(std::string_view name, bool on);
+  /// Within an event: the system gave no buffer when it was asked for the so-many-th time.
+  void refused(std::uint64_t question);
   /// Those that have been written since the last call.
   void instructed(std::span<const Instruction> pending);
 

@@ -6,6 +6,17 @@
 #include <utility>
 
 namespace quadriga {
+namespace {
+
+/// Where the system refuses a buffer the log says so.
+SpillAnswers answers_of(const ScheduleOptions& options) {
+  SpillAnswers answers = options.memory.answers;
+  if (ScheduleLog* const log = options.log)
+    answers.refused = [log](std::uint64_t question) { log->refused(question); };
+  return answers;
+}
+
+}  // namespace
 
 Scheduler::Scheduler(const Machine& machine, Instructions& instructions, ScheduleListener& listener,
                      TaskRunner& runner, ScheduleOptions options)
@@ -15,7 +26,8 @@ Scheduler::Scheduler(const Machine& machine, Instructions& instructions, Schedul
       news_(state_, recovery_, prefetch_,
             [this](DeviceState& device, const std::exception_ptr& cause) { lose(device, cause); }),
       memory_(instructions, machine, options.spaces, uses_, news_,
-              {options.memory.spill_bytes, options.memory.spill_file, policy_->eviction()}),
+              {options.memory.spill_bytes, options.memory.spill_file, policy_->eviction(),
+               answers_of(options)}),
       placement_(state_, *policy_),
       pulls_(state_, placement_, *policy_),
       launcher_(state_, placement_.prediction(), runner),

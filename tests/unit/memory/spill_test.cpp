@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <vector>
 
 namespace quadriga {
@@ -84,6 +85,19 @@ TEST(SpillTest, NamesItsLimitWhenThatIsReached) {
   EXPECT_TRUE(spill.allocate(mebibyte));
 }
 
+TEST(SpillTest, RefusesWhatARepeatedRunDidNotGet) {
+  const std::set<std::uint64_t> refused = {2, 4};
+  Spill spill(8 * mebibyte, "", {}, {.refused = {}, .to_refuse = &refused});
+  std::byte* const first = spill.allocate(mebibyte);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(spill.allocate(mebibyte));
+  spill.deallocate(first, mebibyte);
+  EXPECT_EQ(spill.allocate(mebibyte), first) << "the system isn't asked for it";
+  EXPECT_TRUE(spill.allocate(mebibyte)) << "the third question";
+  EXPECT_FALSE(spill.allocate(mebibyte));
+  EXPECT_EQ(spill.used(), 2 * mebibyte);
+}
+
 TEST_F(SpillFileTest, NamesTheFileThatCannotGrow) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -92,9 +106,12 @@ TEST_F(SpillFileTest, NamesTheFileThatCannotGrow) {
   small.rlim_cur = 2 * mebibyte;
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   {
-    Spill spill(64 * mebibyte, file_.string());
+    std::vector<std::uint64_t> refused;
+    const auto note = [&](std::uint64_t question) { refused.push_back(question); };
+    Spill spill(64 * mebibyte, file_.string(), {}, {.refused = note, .to_refuse = nullptr});
     EXPECT_TRUE(spill.allocate(mebibyte));
     EXPECT_FALSE(spill.allocate(8 * mebibyte));
+    EXPECT_EQ(refused, std::vector<std::uint64_t>{2});
     EXPECT_NE(spill.refusal().find(file_.string()), std::string::npos) << spill.refusal();
     EXPECT_EQ(spill.used(), mebibyte);
   }

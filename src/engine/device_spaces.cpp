@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/memory/device_spaces.cpp: as much memory as a device gives, and its streams for copies.
-#include "memory/device_spaces.h"
+// src/engine/device_spaces.cpp: as much memory as a device gives, and its streams for copies.
+#include "engine/device_spaces.h"
 
 #include <fmt/format.h>
 #include <quadriga/error.h>
@@ -36,7 +36,7 @@ Reserves reserves_of(std::size_t arena_bytes) {
   return {std::min(most, arena_bytes / 16 / bytes), bytes};
 }
 
-std::string in_words(std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); }
+std::string bytes_in_words(std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 }  // namespace
 
@@ -92,7 +92,7 @@ void DeviceSpaces::open(const Machine& machine, DeviceId device) {
     fail(Errc::invalid_argument,
          fmt::format("device '{}' has a memory of {} bytes; at least {} are needed{}",
                      described.name, described.memory_bytes, least,
-                     free ? fmt::format(" ({} free)", in_words(*free)) : ""));
+                     free ? fmt::format(" ({} free)", bytes_in_words(*free)) : ""));
   }
   space.in = backend_.create_stream(device, StreamKind::copy_in);
   space.out = backend_.create_stream(device, StreamKind::copy_out);
@@ -157,8 +157,8 @@ void DeviceSpaces::take_memory(const Device& described, DeviceId device) {
   }
   if (space.base) return;
   fail(Errc::unavailable, fmt::format("device '{}' has no memory to give: {} wanted{}",
-                                      described.name, in_words(described.memory_bytes),
-                                      free ? fmt::format(", {} free", in_words(*free)) : ""));
+                                      described.name, bytes_in_words(described.memory_bytes),
+                                      free ? fmt::format(", {} free", bytes_in_words(*free)) : ""));
 }
 
 }  // namespace quadriga

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/memory/device_spaces.h: the memory and the copy streams of each device, taken from a backend,
+// src/engine/device_spaces.h: the memory and the copy streams of each device, taken from a backend,
 // and what of it is kept for libraries.
 //
 // Invariants
@@ -17,20 +17,9 @@
 #include <vector>
 
 #include "device/backend.h"
+#include "memory/space_resources.h"
 
 namespace quadriga {
-
-/// What one memory space is given to work with.
-struct SpaceResources {
-  DeviceId device = no_device;  ///< No_device: the host's, or one that no device of ours has.
-  std::byte* base = nullptr;    ///< Of the arena.
-  std::size_t bytes = 0;
-  StreamId in = 0;              ///< Copies from the host.
-  StreamId out = 0;             ///< Copies to the host.
-  std::vector<StreamId> peers;  ///< Copies from other devices, by source space; where a route is.
-  bool is_file = false;  ///< Nothing runs there; what leaves the host's buffers may go there.
-  int node = any_node;   ///< The host's nearest.
-};
 
 /// The arenas and copy streams of all devices of a machine. Must go before the backend, and after
 /// all that is queued on it has ended.
