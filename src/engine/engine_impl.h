@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/engine/engine_impl.h: the parts of an engine and how they are connected.
+//
+// Invariants
+//   1. Each part knows those above it only. What several threads share is guarded by the part that
+//      has it, see there.
+//   2. Locks are taken in this order: Cancelling's turn, that of Registrations, the submission
+//      lock, the graph's of free slots. OpenHolds' and messages_mutex are taken last; that of the
+//      calls of Cancelling after its turn, and before messages_mutex only.
 #pragma once
 
 #include <quadriga/engine.h>
