@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/log.h"
 #include "engine/bodies.h"
 #include "graph/task_life.h"
 
@@ -245,6 +246,16 @@ void Holds::end(Hold& hold) {
   give_back(parts_.graph, hold.task);
   parts_.registrations.unpin(others);
   parts_.registrations.unpin(hold.registered);
+}
+
+void Holds::release(Hold& hold) noexcept {
+  Holds* const holds = hold.of;
+  if (!holds) return;
+  try {
+    holds->end(hold);
+  } catch (const std::exception& error) {
+    log(LogLevel::error, fmt::format("an access on the host did not end: {}", error.what()));
+  }
 }
 
 void Holds::end_all() {

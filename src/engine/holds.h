@@ -13,7 +13,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/engine_access.h"
 #include "engine/registrations.h"
 #include "graph/failures.h"
 
@@ -46,6 +45,9 @@ class Holds {
                                      bool names_lost, bool passes = false);
   /// Once; again it does nothing.
   void end(Hold& hold);
+  /// As end(), in the engine that it is of. What goes wrong is some task's, and told by who waits
+  /// for it.
+  static void release(Hold& hold) noexcept;
   /// Those that nobody would end.
   void end_all();
   /// Whether no task is to write any of the data, and what home holds is the newest content.
