@@ -107,6 +107,17 @@ FieldUses constant(std::string name, const View& value);
 FieldUses reduces(std::string name, std::function<FieldShape(const Chunk&)> shape,
                   StreamReduction reduction);
 
+/// A source that gives any chunk by its number, such as a file with an index, and knows the sizes of
+/// all of them. Chunks are read as the order takes them, so a few that are there (look_ahead) do as
+/// well as all; where results, a stage or a flat_map need the source's order, in that.
+struct IndexedSource {
+  /// Fills the chunk chunk.number(). Called by one thread at a time, when there is room.
+  std::function<bool(Chunk& chunk)> read;
+  /// By number, in any unit: only which is larger counts. The run takes a chunk's memory and load
+  /// from its content.
+  std::vector<double> sizes;
+};
+
 /// A stream of chunks through stages. Add the stages in order; then call run() or next().
 ///
 /// Errors:  a stage's failure is raised as task_failed, naming stage and chunk, with the stage's
@@ -132,6 +143,9 @@ class Pipeline {
   Pipeline& operator=(Pipeline&&) = delete;
 
   Pipeline& source(Source next, Lending lending = Lending::fresh);
+  /// Errors: of the run, invalid_argument naming a chunk that has a size, and isn't there; chunks
+  /// before it arrive. invalid_argument if a size isn't a finite number, at least 0.
+  Pipeline& source(IndexedSource source, Lending lending = Lending::fresh);
   /// Operands in the order of `uses`; consecutive kernels run where the chunk is, without a copy.
   /// The codelet must outlive the pipeline. Errors: invalid_argument if modes disagree.
   Pipeline& kernel(const Codelet& codelet, std::initializer_list<FieldUses> uses,

@@ -12,6 +12,7 @@
 #include "pipeline/flow.h"
 #include "pipeline/lent_memory.h"
 #include "pipeline/pending.h"
+#include "pipeline/read_order.h"
 #include "pipeline/stream_estimate.h"
 
 namespace quadriga {
@@ -179,6 +180,14 @@ Pipeline& Pipeline::source(Source next, Lending lending) {
   require(!impl_->source, "the pipeline has a source already; expected source() once");
   impl_->source = std::move(next);
   impl_->lending = lending;
+  return *this;
+}
+
+Pipeline& Pipeline::source(IndexedSource indexed, Lending lending) {
+  const ReadOrder checked(indexed.sizes, Order::first_come, 0);
+  source(std::move(indexed.read), lending);
+  impl_->flow_options.sizes =
+      std::make_shared<const std::vector<double>>(std::move(indexed.sizes));
   return *this;
 }
 
