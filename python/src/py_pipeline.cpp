@@ -307,7 +307,7 @@ class PyFlow {
 PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, int order,
                  bool skips, bool misses, std::size_t memory, std::size_t host_memory,
                  int look_ahead, int most_on_device, int most_on_link, int most_in_all, int threads,
-                 bool takes) {
+                 bool takes, const nb::object& sizes) {
   FlowOptions options;
   if (takes) options.source_seconds = seconds_of(front, -1);
   options.order = static_cast<Order>(order);
@@ -321,6 +321,8 @@ PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, i
   options.most_on_link = most_on_link;
   options.most_in_all = most_in_all;
   options.threads = threads;
+  if (!sizes.is_none())
+    options.sizes = std::make_shared<const std::vector<double>>(nb::cast<std::vector<double>>(sizes));
   return {state, std::move(front), stages, options};
 }
 
@@ -455,7 +457,8 @@ void bind_pipeline(nb::module_& module) {
       .def(nb::new_(&make_flow), nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
            nb::arg("order"), nb::arg("skips"), nb::arg("misses"), nb::arg("memory"),
            nb::arg("host_memory"), nb::arg("look_ahead"), nb::arg("most_on_device"),
-           nb::arg("most_on_link"), nb::arg("most_in_all"), nb::arg("threads"), nb::arg("takes"))
+           nb::arg("most_on_link"), nb::arg("most_in_all"), nb::arg("threads"), nb::arg("takes"),
+           nb::arg("sizes").none())
       .def("run", &PyFlow::run, nb::arg("seconds"))
       .def(
           "next",

@@ -307,10 +307,12 @@ class Pipeline(Stages):
         has_cuda = any(device.kind == "cuda" for device in self.engine.machine.devices)
         memory: Any = self._options["host_memory"]
         pending = Pending(self.engine.core, self._stages)
-        pending.begin(self._source)
+        if self._indexed is not None:
+            self._indexed.failed = None
+        pending.begin(self._source if self._indexed is None else self._indexed.read)
         buffers = _core.HostBuffers(self.engine.core, memory)
         self._front = Front(
-            iter(self._source),
+            iter(self._source) if self._indexed is None else self._indexed,
             self._stages,
             has_cuda,
             self._source_seconds,
@@ -319,6 +321,7 @@ class Pipeline(Stages):
             pending,
         )
         options: dict[str, Any] = self._options | {"takes": self._source_seconds is not None}
+        options["sizes"] = None if self._indexed is None else self._indexed.sizes.tolist()
         if self._rows is not None and self._rows.chunk == 0:
             self._rows.chunk = self._chosen_rows(self._rows)
         self._flow = _core.Flow(self.engine.core, self._front, self._front.stages(), **options)
@@ -380,6 +383,9 @@ class Pipeline(Stages):
         assert self._front is not None
         self._raised = self._front.end()
         failed = None if self._options["skips"] else min(self._flow.failures(), default=None)
+        read = None if self._indexed is None else self._indexed.failed
+        if failed and read is not None and read < failed[0]:
+            failed = None
         label = label_of(*failed[:2]) if failed else "source"
         found = self._raised.get(label)
         if found is None:
