@@ -192,7 +192,10 @@ class Pipeline {
   /// `seconds` per chunk: the source's first, then one per stage in order; 0: the time given to
   /// takes(). Those of kernels count if their cost is unknown. Errors: unavailable naming a kernel
   /// without either, or a flat_map that throws, or makes more than a million chunks of one.
-  PipelineEstimate estimate(std::span<const Chunk> chunks, std::span<const double> seconds = {});
+  /// Without chunks: over all those of an IndexedSource. It reads the smallest and the largest;
+  /// what others ask for is on the line between these, by their sizes. Not with a flat_map.
+  PipelineEstimate estimate(std::span<const Chunk> chunks = {},
+                            std::span<const double> seconds = {});
 
   void set_order(Order order);  ///< Also during a run, from any thread.
   PipelineStats stats() const;  ///< Also during a run, from any thread.

@@ -395,7 +395,8 @@ nb::typed<nb::list, nb::any> reduced_of(PyFlow& self) {
 }
 
 Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads, bool takes,
-              const nb::object& chunks, const std::vector<double>& seconds) {
+              const nb::object& chunks, const std::vector<double>& seconds,
+              const std::vector<double>& sizes) {
   FlowOptions options;
   options.threads = threads;
   if (takes) options.source_seconds = seconds_of(front, -1);
@@ -412,7 +413,7 @@ Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int 
   {
     const GilReleased released;
     found = estimate_stream(state->engine().machine(), StagePlan(std::move(made)), options, like,
-                            seconds);
+                            seconds, sizes);
   }
   Told told;
   told["seconds"] = found.seconds;
@@ -449,7 +450,8 @@ std::int64_t choose(PyEngine& engine, nb::object front, const nb::object& stages
 
 void bind_pipeline(nb::module_& module) {
   module.def("estimate_pipeline", estimate, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
-             nb::arg("threads"), nb::arg("takes"), nb::arg("chunks"), nb::arg("seconds"));
+             nb::arg("threads"), nb::arg("takes"), nb::arg("chunks"), nb::arg("seconds"),
+             nb::arg("sizes"));
   module.def("choose_rows", choose, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
              nb::arg("memory"), nb::arg("host_memory"), nb::arg("most_on_device"),
              nb::arg("threads"), nb::arg("shown"), nb::arg("rows"));

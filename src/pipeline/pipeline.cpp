@@ -158,6 +158,21 @@ struct Pipeline::Impl {
     add_keep(kind, std::move(keep), std::move(name));
   }
 
+  /// By the smallest chunk and the largest.
+  PipelineEstimate estimate_indexed(std::span<const double> seconds) {
+    const std::vector<double>& sizes = *flow_options.sizes;
+    require(!sizes.empty(), "estimate(): the source has no chunks");
+    const auto [least, most] = std::ranges::minmax_element(sizes);
+    std::vector<Chunk> read;
+    for (const auto place : {least, most}) {
+      Chunk& chunk = read.emplace_back(static_cast<std::uint64_t>(place - sizes.begin()));
+      require(source(chunk), "sizes tell of chunk " + chunk.id().text() +
+                                 ", and the source has none of that number");
+    }
+    return estimate_stream(engine().machine(), StagePlan(stages), flow_options, read, seconds,
+                           sizes);
+  }
+
   PipelineOptions options;
   FlowOptions flow_options;
   std::unique_ptr<Engine> own;
@@ -290,6 +305,7 @@ std::optional<Chunk> Pipeline::next(bool in_order) {
 
 PipelineEstimate Pipeline::estimate(std::span<const Chunk> chunks,
                                     std::span<const double> host_seconds) {
+  if (chunks.empty() && impl_->flow_options.sizes) return impl_->estimate_indexed(host_seconds);
   return estimate_stream(impl_->engine().machine(), StagePlan(impl_->stages), impl_->flow_options,
                          chunks, host_seconds);
 }

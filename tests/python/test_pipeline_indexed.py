@@ -167,6 +167,29 @@ def test_what_is_no_index_is_refused(
         quadriga.Pipeline(devices="cpu:1").source(source, sizes=sizes)
 
 
+@pytest.mark.parametrize("devices", DEVICES)
+def test_an_estimate_reads_the_smallest_chunk_and_the_largest(devices: str) -> None:
+    sizes = np.random.default_rng(3).integers(1, 2000, 30).tolist()
+    reads = Reads(sizes)
+    pipeline = quadriga.Pipeline(devices=devices).source(reads, sizes=sizes)
+    add_double(pipeline)
+    pipeline.map(lambda c: None, mode="serial", name="write")
+    pipeline.takes("write", lambda c: 1e-4 * c["array"].size)
+    found = pipeline.estimate(seconds={"double": 1e-3})
+    assert reads.numbers == [int(np.argmin(sizes)), int(np.argmax(sizes))]
+    expected = pipeline.estimate([np.zeros(size) for size in sizes], {"double": 1e-3})
+    assert found.limit == expected.limit == "write"
+    assert found.seconds == pytest.approx(expected.seconds) == pytest.approx(1e-4 * sum(sizes))
+    assert found.one_device_more == pytest.approx(expected.one_device_more)
+
+
+def test_an_estimate_needs_chunks_or_sizes() -> None:
+    for source in ([], IndexedSource([], [])):
+        pipeline = quadriga.Pipeline(devices="cpu:1").source(source)
+        with pytest.raises(InvalidArgument, match="needs chunks, or a source with sizes"):
+            pipeline.estimate()
+
+
 def test_live_data_have_no_index() -> None:
     pipeline = quadriga.Pipeline(devices="cpu:1", on_full="drop").source([np.zeros(1)], sizes=[1])
     with pytest.raises(InvalidArgument, match="on_full is for live data"):

@@ -118,14 +118,16 @@ class Pipeline(Stages):
     # Runs
 
     def estimate(
-        self, chunks: Iterable[Any], seconds: Mapping[str, float] | None = None
+        self, chunks: Iterable[Any] | None = None, seconds: Mapping[str, float] | None = None
     ) -> PipelineEstimate:
         """The least time of a run over chunks like these, before it begins.
 
         Parameters
         ----------
-        chunks : iterable
-            As a source yields them; only the functions in ``writes`` and of `flat_map` read their
+        chunks : iterable, optional
+            Default, of a source with sizes: all of its chunks. The smallest and the largest are
+            read; what others ask for is taken to be on the line between these, by their sizes.
+            Otherwise as a source yields them; only the functions in ``writes`` and of `flat_map` read their
             content. The latter are called, with fields that kernels write unspecified.
         seconds : dict of str to float, optional
             Seconds per chunk of ``"source"`` or stages, instead of those given to `takes`; needed
@@ -136,7 +138,8 @@ class Pipeline(Stages):
         InvalidArgument
             If `seconds` names no stage.
         Unavailable
-            If the time of a kernel isn't known, or a `flat_map` raises; the message names it.
+            If the time of a kernel isn't known, or a `flat_map` raises, or there is one and no
+            chunk is given; the message names it.
         """
         stated = dict(seconds or {})
         names = ["source", *(stage.name for stage in self._stages)]
@@ -144,7 +147,15 @@ class Pipeline(Stages):
             if name not in names:
                 raise InvalidArgument(f"seconds of {name!r}: expected one of {', '.join(names)}")
         front = Front(iter(()), self._stages, False, self._source_seconds)
-        shown = [front.shown(number, each) for number, each in enumerate(chunks)]
+        sizes: list[float] = []
+        if chunks is None:
+            if self._indexed is None or len(self._indexed) == 0:
+                raise InvalidArgument("estimate() needs chunks, or a source with sizes")
+            sizes = self._indexed.sizes.tolist()
+            ends = [int(self._indexed.sizes.argmin()), int(self._indexed.sizes.argmax())]
+            shown = [front.shown(number, self._indexed[number]) for number in ends]
+        else:
+            shown = [front.shown(number, each) for number, each in enumerate(chunks)]
         threads: Any = self._options["threads"]
         told = _core.estimate_pipeline(
             self.engine.core,
@@ -154,6 +165,7 @@ class Pipeline(Stages):
             self._source_seconds is not None,
             shown,
             [float(stated.get(name, 0.0)) for name in names],
+            sizes,
         )
         told["shares"] = tuple(told["shares"])
         return PipelineEstimate(**told)

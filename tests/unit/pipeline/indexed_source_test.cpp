@@ -162,6 +162,40 @@ TEST_P(IndexedSourceTest, ChunksBeforeOneThatFailsArrive) {
   for (std::uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(arrived_.contains(i)) << i;
 }
 
+TEST_P(IndexedSourceTest, IsEstimatedByItsSmallestAndLargestChunks) {
+  const std::vector<std::int64_t> lengths = random_lengths(30, 4);
+  Pipeline pipeline(options());
+  pipeline.source(indexed(lengths))
+      .kernel(double_, {reads("x"), writes("y", like_x)})
+      .serial([](const Chunk&) {}, "write")
+      .takes("source", 1e-7)
+      .takes("write", [](const Chunk& c) { return 1e-9 * static_cast<double>(c["x"].rows); });
+  std::vector<Chunk> all;
+  const Pipeline::Source read = numbers(lengths);
+  for (std::uint64_t i = 0; i < lengths.size(); ++i) read(all.emplace_back(i));
+  const double kernel[] = {0, 1e-5, 0};
+  const PipelineEstimate expected = pipeline.estimate(all, kernel);
+  const PipelineEstimate found = pipeline.estimate({}, kernel);
+  EXPECT_EQ(read_.size(), 2u);
+  EXPECT_NEAR(found.seconds, expected.seconds, 1e-9 * expected.seconds);
+  EXPECT_EQ(found.limit, expected.limit);
+  EXPECT_NEAR(found.one_device_more, expected.one_device_more, 1e-9 * expected.seconds);
+  EXPECT_GT(found.seconds, 0);
+}
+
+TEST_P(IndexedSourceTest, OfAFlatMapIsntEstimated) {
+  Pipeline pipeline(options());
+  pipeline.source(indexed({1, 2}))
+      .flat_map([](Chunk&) { return Pipeline::Source([](Chunk&) { return false; }); }, {}, "cut");
+  try {
+    pipeline.estimate();
+    ADD_FAILURE() << "sizes told what a flat_map makes";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::unavailable);
+    EXPECT_NE(std::string(error.what()).find("flat_map 'cut'"), std::string::npos) << error.what();
+  }
+}
+
 TEST_P(IndexedSourceTest, OfNoChunksEndsAtOnce) {
   Pipeline pipeline(options());
   pipeline.source(indexed({})).kernel(double_, {reads("x"), writes("y", like_x)});
