@@ -221,9 +221,10 @@ void streams(const Settings& settings) {
   if (run == "volume") stream_volume(settings), is_known = true;
   if (wants("cost")) stream_cost(settings);
   if (wants("stages")) stream_stages(settings);
-  require(is_known, fmt::format("--run {}: expected all, fixed, random, ahead-8, announced, "
-                                "first-come, largest, by-hand, rate, cost, stages, figures or volume",
-                                run));
+  require(is_known,
+          fmt::format("--run {}: expected all, fixed, random, ahead-8, announced, "
+                      "first-come, largest, by-hand, rate, cost, stages, figures or volume",
+                      run));
 }
 
 }  // namespace quadriga::bench

@@ -322,7 +322,8 @@ PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, i
   options.most_in_all = most_in_all;
   options.threads = threads;
   if (!sizes.is_none())
-    options.sizes = std::make_shared<const std::vector<double>>(nb::cast<std::vector<double>>(sizes));
+    options.sizes =
+        std::make_shared<const std::vector<double>>(nb::cast<std::vector<double>>(sizes));
   return {state, std::move(front), stages, options};
 }
 

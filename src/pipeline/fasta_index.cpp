@@ -70,7 +70,8 @@ void FastaIndex::add(const std::string& line, std::int64_t size) {
                        "as samtools faidx writes them: '" +
                        line + "'");
   const std::int64_t begin = this->begin(records_.size());
-  const std::int64_t lines = std::max<std::int64_t>(0, letters - 1) / std::max<std::int64_t>(1, a_line);
+  const std::int64_t lines =
+      std::max<std::int64_t>(0, letters - 1) / std::max<std::int64_t>(1, a_line);
   const bool can_be = letters > 0 && a_line > 0 && width >= a_line && offset > begin &&
                       letters <= size && width <= size && offset <= size &&
                       lines * (width - a_line) <= size;

@@ -6,11 +6,12 @@
 //   1. One task at a time asks the source. It ends when there is no room, and the driver submits
 //      another when there is, or where no device chooses among chunks, when half of them have gone.
 //   2. mutex_ guards which chunks are in the run and what they take: admission_, ahead_, largest_,
-//      pending_, the items' `is_ahead` and `is_let_in`, the free items, and reading_, which
-//      is there from open() on, or never. An item belongs to the
-//      source's task until its mail is posted, and to nobody once it is free.
-//   3. source_, error_, failed_, slow_ and sequence_ belong to the task while there is one, else to the
-//      driver. By the virtual clock a task that takes the stated time follows each chunk, in task_.
+//      pending_, the items' `is_ahead` and `is_let_in`, the free items, and reading_, which is
+//      there from open() on or never. An item belongs to the source's task until its mail is
+//      posted, and to nobody once it is free.
+//   3. source_, error_, failed_, slow_ and sequence_ belong to the task while there is one, else to
+//      the driver. By the virtual clock a task that takes the stated time follows each chunk, in
+//      task_.
 #pragma once
 
 #include <atomic>
@@ -123,9 +124,9 @@ class Intake {
 
   mutable std::mutex mutex_;
   Admission admission_;
-  std::size_t ahead_ = 0;        ///< Chunks read that haven't got to a device or an end.
-  std::size_t largest_ = 0;      ///< Bytes of a chunk's way, so far.
-  FlowItem* pending_ = nullptr;  ///< Was read, and doesn't fit yet.
+  std::size_t ahead_ = 0;             ///< Chunks read that haven't got to a device or an end.
+  std::size_t largest_ = 0;           ///< Bytes of a chunk's way, so far.
+  FlowItem* pending_ = nullptr;       ///< Was read, and doesn't fit yet.
   std::optional<ReadOrder> reading_;  ///< Of a source that gives any chunk.
   std::deque<FlowItem> items_;
   std::vector<FlowItem*> free_;

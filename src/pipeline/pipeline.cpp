@@ -201,8 +201,7 @@ Pipeline& Pipeline::source(Source next, Lending lending) {
 Pipeline& Pipeline::source(IndexedSource indexed, Lending lending) {
   const ReadOrder checked(indexed.sizes, Order::first_come, 0);
   source(std::move(indexed.read), lending);
-  impl_->flow_options.sizes =
-      std::make_shared<const std::vector<double>>(std::move(indexed.sizes));
+  impl_->flow_options.sizes = std::make_shared<const std::vector<double>>(std::move(indexed.sizes));
   return *this;
 }
 

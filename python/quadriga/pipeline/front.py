@@ -19,7 +19,7 @@ from ..data import Operand
 from ..errors import InvalidArgument, InvalidType
 from ..given import Result
 from ..host_arrays import empty_of, from_buffers
-from ..layout import Layout, layout_of, layout_of_new
+from ..layout import layout_of, layout_of_new
 from ..place import Place
 from ..record import Record
 from . import returned

@@ -28,7 +28,7 @@ class IndexedSource(Sequence[Any]):
     InvalidType
         If `read` gives no chunk by its number.
     InvalidArgument
-        If a size isn't a finite number of at least 0, or `read` has a length, and there aren't as many.
+        If a size isn't a finite number of at least 0, or `read` has a length and sizes another one.
 
     Examples
     --------
@@ -39,9 +39,7 @@ class IndexedSource(Sequence[Any]):
     (3, [1.0, 1.0])
     """
 
-    def __init__(
-        self, read: Sequence[Any] | Callable[[int], Any], sizes: Iterable[float]
-    ) -> None:
+    def __init__(self, read: Sequence[Any] | Callable[[int], Any], sizes: Iterable[float]) -> None:
         by_number = getattr(read, "__getitem__", None)
         if isinstance(read, (Mapping, np.ndarray)) or not (by_number or callable(read)):
             raise InvalidType(

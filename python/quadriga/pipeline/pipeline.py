@@ -125,10 +125,10 @@ class Pipeline(Stages):
         Parameters
         ----------
         chunks : iterable, optional
-            Default, of a source with sizes: all of its chunks. The smallest and the largest are
-            read; what others ask for is taken to be on the line between these, by their sizes.
-            Otherwise as a source yields them; only the functions in ``writes`` and of `flat_map` read their
-            content. The latter are called, with fields that kernels write unspecified.
+            As a source yields them; only the functions in ``writes`` and of `flat_map` read their
+            content. The latter are called, with fields that kernels write unspecified. Default: all
+            of a source with sizes. Its smallest and its largest are read; what others ask for is
+            taken to be on the line between these, by their sizes.
         seconds : dict of str to float, optional
             Seconds per chunk of ``"source"`` or stages, instead of those given to `takes`; needed
             for kernels whose cost isn't known.

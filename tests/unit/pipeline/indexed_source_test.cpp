@@ -84,8 +84,7 @@ TEST_P(IndexedSourceTest, EachChunkPassesOnce) {
 
 TEST_P(IndexedSourceTest, IsReadAsTheOrderTakesChunks) {
   Pipeline pipeline(largest_first());
-  pipeline.source(indexed({30, 10, 50, 20, 40}))
-      .kernel(double_, {reads("x"), writes("y", like_x)});
+  pipeline.source(indexed({30, 10, 50, 20, 40})).kernel(double_, {reads("x"), writes("y", like_x)});
   pipeline.run();
   EXPECT_EQ(read_, (Numbers{2, 4, 0, 3, 1}));
 }
@@ -100,8 +99,7 @@ TEST_P(IndexedSourceTest, IsReadByStagesOfTheHostAlone) {
 
 TEST_P(IndexedSourceTest, IsReadInOrderWhereResultsComeInOrder) {
   Pipeline pipeline(largest_first());
-  pipeline.source(indexed({30, 10, 50, 20, 40}))
-      .kernel(double_, {reads("x"), writes("y", like_x)});
+  pipeline.source(indexed({30, 10, 50, 20, 40})).kernel(double_, {reads("x"), writes("y", like_x)});
   Numbers results;
   while (const auto chunk = pipeline.next()) results.push_back(chunk->number());
   EXPECT_EQ(read_, in_order(5));

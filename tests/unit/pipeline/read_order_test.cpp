@@ -50,8 +50,7 @@ Numbers taken_by_dispatch(const std::vector<double>& sizes, Order order) {
 }
 
 TEST(ReadOrder, IsThatInWhichADeviceTakesChunks) {
-  for (const Order order :
-       {Order::adaptive, Order::largest, Order::first_come, Order::smallest})
+  for (const Order order : {Order::adaptive, Order::largest, Order::first_come, Order::smallest})
     for (const std::size_t count : {0, 1, 2, 3, 4, 5, 40})
       for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const std::vector<double> sizes = random_chunk_sizes(count, seed);
@@ -97,8 +96,8 @@ TEST(ReadOrder, GivesEachOnceWhateverChangesMeanwhile) {
 }
 
 TEST(ReadOrder, NamesASizeThatIsNone) {
-  for (const double wrong : {-1.0, std::numeric_limits<double>::quiet_NaN(),
-                             std::numeric_limits<double>::infinity()}) {
+  for (const double wrong :
+       {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     const std::vector<double> sizes{1, wrong};
     try {
       const ReadOrder order(sizes, Order::adaptive, 1);
