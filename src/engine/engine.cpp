@@ -142,6 +142,33 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
   sharing.emplace(graph, *executor, failures, machine, on_host);
   renaming.emplace(graph, *executor, *sharing, machine, options.renaming_bytes);
   graph.set_reductions(&*reductions);
+  waits.emplace(graph, *executor, open_holds);
+  registrations.emplace(Registrations::Parts{.engine = this,
+                                             .graph = graph,
+                                             .executor = *executor,
+                                             .sharing = *sharing,
+                                             .reductions = *reductions,
+                                             .renaming = *renaming,
+                                             .waits = *waits,
+                                             .before_memory = [this] { others.enter(); }});
+  holds.emplace(Holds::Parts{.graph = graph,
+                             .executor = *executor,
+                             .failures = failures,
+                             .sharing = *sharing,
+                             .reductions = *reductions,
+                             .renaming = *renaming,
+                             .registrations = *registrations,
+                             .waits = *waits,
+                             .open = open_holds,
+                             .on_host = on_host});
+  cancelling.emplace(Cancelling::Parts{.graph = graph,
+                                       .executor = *executor,
+                                       .failures = failures,
+                                       .reductions = *reductions,
+                                       .renaming = *renaming,
+                                       .waits = *waits,
+                                       .is_ending = refuses,
+                                       .messages = [this](bool on) { cancel_messages(on); }});
   tell_begin(machine, options);
 }
 
@@ -149,7 +176,7 @@ void Engine::Impl::end() noexcept {
   try {
     executor->cancel(true);
     cancel_messages(true);
-    end_holds();
+    holds->end_all();
     executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
     left.end();
   } catch (const std::exception& error) {
@@ -162,27 +189,12 @@ Engine::Impl::~Impl() {
   if (on_host) {
     renaming->close();
     // Data that nobody removed: the host's pool keeps buffers for those without a home.
-    for (Datum& datum : data)
-      if (Datum* const leaving = &datum; datum.engine == this)
-        executor->remove(std::span(&leaving, 1));
+    registrations->close();
   }
   while (executor->keepers.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   executor.reset();
   log(LogLevel::debug, fmt::format("engine ended after {} tasks, {} of them failed",
                                    graph.submitted(), failures.count()));
-}
-
-Nanoseconds Engine::Impl::deadline_after(double timeout) const {
-  return timeout < 0 ? never : executor->now() + static_cast<Nanoseconds>(timeout * 1e9);
-}
-
-void Engine::Impl::wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
-                              const std::string& what) {
-  if (!executor->wait(condition, deadline)) fail_late(what);
-}
-
-void Engine::Impl::bring_home(std::span<Datum* const> written, Nanoseconds deadline) {
-  if (!executor->bring_home(written, {}, deadline)) fail_late("writing results back");
 }
 
 /// To their own memory, and waits for their tasks.
@@ -192,12 +204,7 @@ void Engine::Impl::bring_renamed_home(std::span<Datum* const> written, Nanosecon
     renaming->bring_home(*each);
     graph.collect(*each, tasks);
   }
-  wait_ended(tasks, deadline);
-}
-
-void Engine::Impl::fail_late(const std::string& what) const {
-  fail(Errc::deadline,
-       fmt::format("{} did not end in time; it goes on\n{}", what, executor->status()));
+  waits->until_ended(tasks, deadline);
 }
 
 void Engine::Impl::end_left() {
@@ -205,35 +212,29 @@ void Engine::Impl::end_left() {
 }
 
 void Engine::Impl::wait_all(double timeout) {
-  const Nanoseconds deadline = deadline_after(timeout);
+  const Nanoseconds deadline = waits->deadline_after(timeout);
   renaming->bring_all_home();
-  refuse_own_holds();
+  open_holds.refuse_own();
   reductions->end_all(nullptr);
-  wait_until([&] { return executor->ended() >= graph.submitted(); }, deadline, "the work");
-  if (!executor->bring_all_home(deadline)) fail_late("writing results back");
+  waits->until([&] { return executor->ended() >= graph.submitted(); }, deadline, "the work");
+  if (!executor->bring_all_home(deadline)) waits->fail_late("writing results back");
   end_left();
   renaming->trim();
   if (const auto error = failures.take_first()) std::rethrow_exception(error);
 }
 
-void Engine::Impl::wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline) {
-  for (const TaskRef& ref : tasks) refuse_own_holds(&ref);
-  const auto has_ended = [&](const TaskRef& ref) { return graph.ended(ref); };
-  wait_until([&] { return std::ranges::all_of(tasks, has_ended); }, deadline,
-             "the tasks that touch the data");
-}
-
 void Engine::Impl::wait_data(Datum& datum, double timeout) {
   // Who removes an alias may wait for the calling task.
-  const Nanoseconds deadline = deadline_after(timeout);
-  const std::vector<Datum*> aliases = pin_aliases(datum, !current_task(graph), deadline);
+  const Nanoseconds deadline = waits->deadline_after(timeout);
+  const std::vector<Datum*> aliases =
+      registrations->pin_aliases(datum, !current_task(graph), deadline);
   try {
     wait_data(datum, aliases, deadline);
   } catch (...) {
-    unpin(aliases);
+    registrations->unpin(aliases);
     throw;
   }
-  unpin(aliases);
+  registrations->unpin(aliases);
   end_left();
 }
 
@@ -249,16 +250,16 @@ void Engine::Impl::wait_data(Datum& datum, std::span<Datum* const> aliases, Nano
   }
   renaming->collect(datum, tasks);
   {
-    const BodyWait waits(graph, deadline == never && on_host ? current_task(graph) : nullptr,
-                         tasks);
-    wait_ended(tasks, deadline);
+    const BodyWait body_waits(graph, deadline == never && on_host ? current_task(graph) : nullptr,
+                              tasks);
+    waits->until_ended(tasks, deadline);
   }
-  if (!datum.is_lost()) bring_home(wanted, deadline);
+  if (!datum.is_lost()) waits->until_home(wanted, deadline);
   const auto lost = std::ranges::find_if(wanted, &Datum::is_lost);
   const std::uint64_t failed = lost == wanted.end() ? 0 : (*lost)->failed_by.load();
   const bool is_lost = lost != wanted.end();
   std::erase_if(wanted, [](const Datum* each) { return each->resident || each->is_private; });
-  if (!executor->give_back(wanted, false, deadline)) fail_late("a copy of the data");
+  if (!executor->give_back(wanted, false, deadline)) waits->fail_late("a copy of the data");
   if (!is_lost) return;
   if (const auto error = failures.take_first()) std::rethrow_exception(error);
   std::rethrow_exception(content_lost(failures.of(failed)));
@@ -266,11 +267,11 @@ void Engine::Impl::wait_data(Datum& datum, std::span<Datum* const> aliases, Nano
 
 void Engine::Impl::wait_task(const TaskRef& ref, double timeout) {
   if (!graph.ended(ref)) {  // else nothing is waited for, which a task on a device may not
-    refuse_own_holds(&ref);
+    open_holds.refuse_own(&ref);
     Task* const inside = timeout < 0 && on_host ? current_task(graph) : nullptr;
-    const BodyWait waits(graph, inside, std::span(&ref, 1));
-    wait_until([&] { return graph.ended(ref); }, deadline_after(timeout),
-               fmt::format("task {}", ref.id));
+    const BodyWait body_waits(graph, inside, std::span(&ref, 1));
+    waits->until([&] { return graph.ended(ref); }, waits->deadline_after(timeout),
+                 fmt::format("task {}", ref.id));
   }
   end_left();
   if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
@@ -300,30 +301,12 @@ Engine::Impl& Engine::checked() const {
   return *impl_;
 }
 
-Sequence Engine::sequence() {
-  Impl& impl = checked();
-  std::lock_guard lock(impl.data_mutex);
-  return Sequence(&impl.take_datum());
-}
-
-void Engine::remove(Sequence sequence) {
-  Impl& impl = checked();
-  Datum* const datum = sequence.datum_;
-  if (!datum) return;
-  require(datum->engine == &impl, "remove(): not a sequence of this engine, or one removed before");
-  std::vector<TaskRef> tasks;
-  impl.graph.collect(*datum, tasks);
-  impl.wait_ended(tasks, never);
-  std::lock_guard lock(impl.data_mutex);
-  impl.give_back(*datum);
-}
-
 void Engine::wait(double timeout) {
   Impl& impl = checked();
   if (Task* const task = current_task(impl.graph)) {
     impl.reductions->end_all(task);
-    impl.wait_until([&] { return task->children.load(std::memory_order_acquire) == 1; },
-                    impl.deadline_after(timeout), "the task's children");
+    impl.waits->until([&] { return task->children.load(std::memory_order_acquire) == 1; },
+                      impl.waits->deadline_after(timeout), "the task's children");
     return;
   }
   impl.wait_all(timeout);

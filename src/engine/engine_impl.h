@@ -1,43 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/engine/engine_impl.h: the parts of an engine and how they are connected.
+//
+// Invariants
+//   1. Each part knows those above it only. What several threads share is guarded by the part that
+//      has it, see there.
+//   2. Locks are taken in this order: Cancelling's turn, that of Registrations, the submission
+//      lock, the graph's of free slots. OpenHolds' and messages_mutex are taken last; that of the
+//      calls of Cancelling after its turn, and before messages_mutex only.
 #pragma once
 
 #include <quadriga/engine.h>
 
-#include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 
 #include "engine/adoption.h"
+#include "engine/cancelling.h"
 #include "engine/engine_access.h"
 #include "engine/executor.h"
-#include "engine/hold.h"
+#include "engine/holds.h"
 #include "engine/let_go.h"
 #include "engine/message_tasks.h"
 #include "engine/others.h"
 #include "engine/recorder.h"
-#include "engine/reductions.h"
-#include "engine/renaming.h"
-#include "engine/sharing.h"
-#include "graph/failures.h"
-#include "graph/graph.h"
 
 namespace quadriga {
-
-/// What is registered.
-struct NewDatum {
-  SpaceId space = host_space;
-  std::byte* home = nullptr;
-  std::int64_t rows = 0;
-  std::int64_t cols = 0;
-  std::int64_t ld = 0;
-  DType dtype = DType::bytes;
-  bool keep = false;
-  bool resident = false;
-  bool is_private = false;
-  CopyWatch* watch = nullptr;
-};
 
 struct Engine::Impl {
   Impl(EngineOptions given, const BackendWrap& wrap_backend);
@@ -67,52 +54,11 @@ struct Engine::Impl {
   void check_after(const Task* parent, std::span<const Future> after) const;
   void check_operands(const Codelet& codelet, std::span<const Operand> operands) const;
   void check_aliases(const Codelet& codelet, std::span<const Operand> operands) const;
-  /// A slot for data, or for a sequence. Called with data_mutex held, as give_back() is.
-  Datum& take_datum();
-  void give_back(Datum& datum);
-  Datum& add(const NewDatum& given);
-  Datum& make(const NewDatum& given);
-  void remove(std::span<const Data> data, bool discard);
-  std::vector<Datum*> drop_registrations(std::span<Datum* const> given);
-  std::vector<Datum*> pin(const std::function<void(std::vector<Datum*>&)>& find,
-                          Nanoseconds deadline);
-  std::vector<Datum*> pin_aliases(const Datum& datum, bool await, Nanoseconds deadline);
-  void unpin(std::span<Datum* const> given);
-  void forget(std::span<Datum* const> leaving);
-  /// Waits until the host may touch these data, and aliases of theirs.
-  std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline,
-                             bool names_lost = false, bool passes = false);
-  std::vector<HeldDatum> held_by(std::thread::id thread);
-  /// Whether the thread has an access on the host that hasn't ended.
-  bool has_access(std::thread::id thread) { return !held_by(thread).empty(); }
-  bool begin_hold(Hold& hold, std::span<const HeldDatum> mine, std::vector<TaskRef>& conflicts);
-  void await_turn(const Hold& hold, const std::vector<TaskRef>& conflicts, Nanoseconds deadline);
-  void settle_hold(Hold& hold, Nanoseconds deadline);
-  std::vector<Datum*> registered_since(const Hold& hold);
-  bool are_home(std::span<Datum* const> all);
-  void end_hold(Hold& hold);
-  void end_holds();
-  /// Throws unavailable if tasks, or this one, wait for an access of this thread's, which would
-  /// wait for them.
-  void refuse_own_holds(const TaskRef* task = nullptr);
   void wait_all(double timeout);
-  void settle();
-  void settle_renamed();
-  void begin_cancelling();
-  void end_cancelling();
-  void cancel_all(Task* inside);
   void wait_data(Datum& datum, double timeout);
   void wait_data(Datum& datum, std::span<Datum* const> aliases, Nanoseconds deadline);
   void wait_task(const TaskRef& ref, double timeout);
-  void wait_ended(const std::vector<TaskRef>& tasks, Nanoseconds deadline);
-  /// Waits for a condition that follows from ends of tasks; throws deadline with the state
-  /// of things.
-  void wait_until(const std::function<bool()>& condition, Nanoseconds deadline,
-                  const std::string& what);
-  void bring_home(std::span<Datum* const> written, Nanoseconds deadline);
   void bring_renamed_home(std::span<Datum* const> written, Nanoseconds deadline);
-  Nanoseconds deadline_after(double timeout) const;
-  [[noreturn]] void fail_late(const std::string& what) const;
   /// After a wait: ends what bodies have left, if no task is left.
   void end_left();
   /// Null until a task was a message. Any thread.
@@ -136,16 +82,13 @@ struct Engine::Impl {
   Others others{*this};
   std::atomic<bool> refuses{false};  ///< Tasks, for the engine is about to end.
 
-  std::mutex cancel_mutex;  ///< Of who cancels from outside of tasks; before all others.
-  std::mutex cancelling_mutex;
-  int cancelling = 0;     ///< Calls of cancel() that go on; guarded by cancelling_mutex.
-  std::mutex data_mutex;  ///< Guards the members below, and the regions of `sharing`.
-  std::deque<Datum> data;
-  Datum* free_data = nullptr;
-  FreeSlots unused_slots;  ///< Slots of tasks that were refused, and of holds that have ended.
-  std::vector<std::shared_ptr<Hold>> holds;
-  std::atomic<std::size_t> held{0};  ///< How many there are; read without the lock.
+  OpenHolds open_holds{graph};
+  std::optional<Waits> waits;
+  std::optional<Registrations> registrations;
+  std::optional<Holds> holds;
+  std::optional<Cancelling> cancelling;
 
+  std::mutex messages_mutex;               ///< Guards this pointer.
   std::unique_ptr<MessageTasks> messages;  ///< Null until a task is a message.
 
   Left left;  ///< By bodies.
@@ -184,10 +127,5 @@ inline std::uint64_t Engine::Impl::link(Task& task) {
     recorder.submitted(task, executor->now());
   return predecessors;
 }
-
-/// The host's access to whatever is registered in some memory; null: nothing is, or this thread is
-/// in a body.
-std::shared_ptr<Hold> hold_regions(EngineAccess::Impl& engine, std::span<const HeldRegion> regions,
-                                   Nanoseconds deadline, bool names_lost, bool passes = false);
 
 }  // namespace quadriga

@@ -14,6 +14,7 @@
 #include "engine/engine_impl.h"
 #include "engine/occupied.h"
 #include "graph/pulled.h"
+#include "graph/task_life.h"
 
 namespace quadriga {
 namespace {
@@ -54,7 +55,7 @@ Task& Engine::Impl::await_slot(bool is_another) {
     const bool beyond = is_another || (current_task(graph) && (!on_host || fruitless > most));
     if (Task* const task = slot(beyond)) return *task;
     // Those that fill the window may wait for this thread's own access.
-    if (has_access(acting_thread())) return *graph.allocate(true);
+    if (!open_holds.of(acting_thread()).empty()) return *graph.allocate(true);
     if (executor->help()) {
       fruitless = 0;
       continue;
@@ -250,11 +251,7 @@ Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> ope
   return task;
 }
 
-void Engine::Impl::drop(Task& prepared) {
-  std::lock_guard lock(data_mutex);
-  graph.release(&prepared, unused_slots);
-  graph.flush(unused_slots);
-}
+void Engine::Impl::drop(Task& prepared) { give_back(graph, &prepared); }
 
 Future Engine::Impl::start(Task& task, TaskGroup* group) {
   enter(task, group);

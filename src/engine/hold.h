@@ -12,6 +12,7 @@
 
 #include <quadriga/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -19,6 +20,8 @@
 #include "graph/task.h"
 
 namespace quadriga {
+
+class Holds;
 
 struct HeldDatum {
   Datum* datum = nullptr;
@@ -28,7 +31,7 @@ struct HeldDatum {
 };
 
 struct Hold {
-  void* engine = nullptr;  ///< An Engine::Impl; null once it has ended, or there is nothing to end.
+  std::atomic<Holds*> of{nullptr};  ///< Null once it has ended, or there is nothing to end.
   Task* task = nullptr;
   std::vector<HeldDatum> asked;    ///< What the host asked for.
   std::vector<HeldDatum> data;     ///< With aliases, and without what the thread had already.

@@ -88,31 +88,31 @@ bool accesses(Task& task, const Region& region) {
   });
 }
 
-/// Errors: unavailable if a task of this engine conflicts with an access to some memory, which
-/// isn't the task's whose body this thread runs.
+/// Errors: unavailable if a task of this engine conflicts with an access to a datum of its.
+void refuse_in_way(Impl& engine, Datum& datum, Access access) {
+  std::vector<TaskRef> tasks;
+  const std::lock_guard submission(engine.graph.submission());
+  engine.graph.collect(datum, access, tasks);
+  std::erase_if(tasks, [&](const TaskRef& task) { return engine.graph.ended(task); });
+  if (tasks.empty()) return;
+  fail(Errc::unavailable,
+       fmt::format("a body submits a task on {}, on which {} of another engine hasn't ended, "
+                   "and a body doesn't wait for that: wait there before the body's task is "
+                   "submitted",
+                   text_of(datum),
+                   Graph::is_hold(tasks.front().id) ? std::string("an access by on_host()")
+                                                    : fmt::format("task {}", tasks.front().id)));
+}
+
+/// The same for what is registered in some memory, unless that is the task's whose body this thread
+/// runs.
 void refuse_in_way(Impl& engine, std::span<const HeldRegion> regions) {
   Task* const around = task_around(engine.graph);
   for (const HeldRegion& each : regions) {
     if (around && accesses(*around, each.region)) continue;
-    std::vector<Datum*> found;
-    std::vector<TaskRef> tasks;
-    const std::lock_guard lock(engine.data_mutex);
-    engine.sharing->overlapping(each.region, found);
-    const std::lock_guard submission(engine.graph.submission());
-    for (Datum* const datum : found) {
-      tasks.clear();
-      engine.graph.collect(*datum, each.access, tasks);
-      std::erase_if(tasks, [&](const TaskRef& task) { return engine.graph.ended(task); });
-      if (tasks.empty()) continue;
-      fail(
-          Errc::unavailable,
-          fmt::format("a body submits a task on {}, on which {} of another engine hasn't ended, "
-                      "and a body doesn't wait for that: wait there before the body's task is "
-                      "submitted",
-                      text_of(*datum),
-                      Graph::is_hold(tasks.front().id) ? std::string("an access by on_host()")
-                                                       : fmt::format("task {}", tasks.front().id)));
-    }
+    engine.registrations->look(each.region, [&](std::span<Datum* const> found) {
+      for (Datum* const datum : found) refuse_in_way(engine, *datum, each.access);
+    });
   }
 }
 
@@ -123,7 +123,7 @@ void follow_in_slices(Impl& engine, std::span<const HeldRegion> regions) {
   for (;;) {
     const Nanoseconds until = engine.executor->now() + slice;
     try {
-      if (const auto hold = hold_regions(engine, regions, until, false, true))
+      if (const auto hold = engine.holds->hold_regions(regions, until, false, true))
         EngineAccess::end(*hold);
       return;
     } catch (const Error& error) {
@@ -175,7 +175,7 @@ void Others::follow(std::span<const HeldRegion> regions, InBody in_body) {
   for (Impl* const each : others) {
     if (inside)
       refuse_in_way(*each, regions);
-    else if (const auto hold = hold_regions(*each, regions, never, false, true))
+    else if (const auto hold = each->holds->hold_regions(regions, never, false, true))
       EngineAccess::end(*hold);
   }
 }

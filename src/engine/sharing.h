@@ -3,7 +3,7 @@
 // memory overlaps.
 //
 // Invariants
-//   1. The engine's data_mutex guards the regions; it is taken before the submission lock, which
+//   1. The lock of Registrations guards the regions; it is taken before the submission lock, which
 //      guards what data know of their aliases.
 //   2. Of overlapping aliases, at most one is newer on a device than home: before an access to a
 //      stale alias, a task on the host, or on the home's device, reads the written aliases, which
@@ -35,7 +35,7 @@ class Sharing {
         machine_(machine),
         on_host_(on_host) {}
 
-  // With data_mutex held.
+  // With the lock of Registrations held.
   /// What is registered already; null if nothing is.
   Datum* find(const std::byte* home, std::int64_t rows, std::int64_t cols, std::int64_t ld,
               DType dtype) const {

@@ -48,6 +48,13 @@ inline bool leave(Task& task) noexcept {
   return true;
 }
 
+/// Gives one slot back, of a task that wasn't linked or of a host's access that has ended.
+inline void give_back(Graph& graph, Task* task) {
+  FreeSlots slots;
+  graph.release(task, slots);
+  graph.flush(slots);
+}
+
 /// Ends a task: drops its edges (see Graph::ended() for `issued` and `ready`), gives its slot back,
 /// counts the end by count(), and tells its group. Returns its parent if that ends by it, else
 /// null.

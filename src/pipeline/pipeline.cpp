@@ -12,6 +12,7 @@
 #include "pipeline/flow.h"
 #include "pipeline/lent_memory.h"
 #include "pipeline/pending.h"
+#include "pipeline/read_order.h"
 #include "pipeline/stream_estimate.h"
 
 namespace quadriga {
@@ -157,6 +158,21 @@ struct Pipeline::Impl {
     add_keep(kind, std::move(keep), std::move(name));
   }
 
+  /// By the smallest chunk and the largest.
+  PipelineEstimate estimate_indexed(std::span<const double> seconds) {
+    const std::vector<double>& sizes = *flow_options.sizes;
+    require(!sizes.empty(), "estimate(): the source has no chunks");
+    const auto [least, most] = std::ranges::minmax_element(sizes);
+    std::vector<Chunk> read;
+    for (const auto place : {least, most}) {
+      Chunk& chunk = read.emplace_back(static_cast<std::uint64_t>(place - sizes.begin()));
+      require(source(chunk), "sizes tell of chunk " + chunk.id().text() +
+                                 ", and the source has none of that number");
+    }
+    return estimate_stream(engine().machine(), StagePlan(stages), flow_options, read, seconds,
+                           sizes);
+  }
+
   PipelineOptions options;
   FlowOptions flow_options;
   std::unique_ptr<Engine> own;
@@ -179,6 +195,13 @@ Pipeline& Pipeline::source(Source next, Lending lending) {
   require(!impl_->source, "the pipeline has a source already; expected source() once");
   impl_->source = std::move(next);
   impl_->lending = lending;
+  return *this;
+}
+
+Pipeline& Pipeline::source(IndexedSource indexed, Lending lending) {
+  const ReadOrder checked(indexed.sizes, Order::first_come, 0);
+  source(std::move(indexed.read), lending);
+  impl_->flow_options.sizes = std::make_shared<const std::vector<double>>(std::move(indexed.sizes));
   return *this;
 }
 
@@ -281,6 +304,7 @@ std::optional<Chunk> Pipeline::next(bool in_order) {
 
 PipelineEstimate Pipeline::estimate(std::span<const Chunk> chunks,
                                     std::span<const double> host_seconds) {
+  if (chunks.empty() && impl_->flow_options.sizes) return impl_->estimate_indexed(host_seconds);
   return estimate_stream(impl_->engine().machine(), StagePlan(impl_->stages), impl_->flow_options,
                          chunks, host_seconds);
 }

@@ -206,7 +206,7 @@ def run_on_host(source, folder, operands, access, **values):
     text.write_text(SHIM + nvrtc.PRELUDE + source.text + entry)
     made = text.with_suffix(".so")
     options = ["-std=c++20", "-O1", "-shared", "-fPIC", "-w"]
-    subprocess.run([compiler, *options, text, "-o", made], check=True, timeout=100)
+    subprocess.run([compiler, *options, text, "-o", made], check=True, timeout=300)
     layouts = [layout_of(array) for array in operands]
     matrices = [matrix_of(each) for each in layouts]
     grid, block = source._spread(source.kernel, layouts, matrices, access)

@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 import scipy.linalg
+from paces_of_tests import becomes
 
 import quadriga
 
@@ -146,7 +147,7 @@ class TestComputing:
         for command in (["cholesky", "huge.npy"], ["matmul", "huge.npy", "huge.npy"]):
             begin = time.perf_counter()
             status, out, err = run(*command, "--estimate", "--devices", devices, "--json")
-            assert time.perf_counter() - begin < 30
+            assert time.perf_counter() - begin < 120
             assert status == DONE, err
             found = json.loads(out)
             assert len(found["extrapolated_from"]) == 3
@@ -325,16 +326,16 @@ class TestBadFiles:
         big = np.lib.format.open_memmap("A.npy", "w+", float, (n, n))
         big[...] = 0
         big.reshape(-1)[:: n + 1] = 2
-        (folder / "L.npy").write_text("what was there")
         command = [sys.executable, "-c", "from quadriga.cli import main; main()",
                    "cholesky", "A.npy", "-o", "L.npy", "--tile", "200"]  # fmt: skip
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        deadline = time.time() + 20
-        while not any(name.endswith(".part") for name in os.listdir()) and time.time() < deadline:
-            time.sleep(0.01)
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=120)
+        for _ in range(20):
+            (folder / "L.npy").write_text("what was there")
+            process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            assert becomes(lambda: any(name.endswith(".part") for name in os.listdir()))
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=240)
+            if process.returncode != DONE:  # else it had ended before
+                break
         assert process.returncode == FAILED
         assert "interrupted" in err
         assert (folder / "L.npy").read_text() == "what was there"

@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
+from paces_of_tests import becomes
 
 from quadriga.beside import write_beside
 from quadriga.cli.main import status_of
@@ -133,18 +133,20 @@ def test_signals_leave_nothing_half_written(folder, kind):
         "--tile",
         "100",
     ]
-    # Under nohup it would be ignored, as it should.
-    process = subprocess.Popen(
-        command,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(kind, signal.SIG_DFL),
-    )
-    deadline = time.time() + 30
-    while not any(name.endswith(".part") for name in os.listdir()) and time.time() < deadline:
-        time.sleep(0.01)
-    process.send_signal(kind)
-    _, err = process.communicate(timeout=120)
+    for _ in range(20):
+        (folder / "L.npy").write_text("what was there")
+        process = subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Under nohup it would be ignored, as it should.
+            preexec_fn=lambda: signal.signal(kind, signal.SIG_DFL),
+        )
+        assert becomes(lambda: any(name.endswith(".part") for name in os.listdir()))
+        process.send_signal(kind)
+        _, err = process.communicate(timeout=240)
+        if process.returncode != DONE:  # else it had ended before
+            break
     assert process.returncode == 128 + kind
     assert "nothing is left half-written" in err
     assert "Traceback" not in err
@@ -159,14 +161,18 @@ def test_an_input_that_is_cut_short_is_an_error(folder, devices):
     big[...] = 0
     big.reshape(-1)[:: n + 1] = 2
     command = ["matmul", "big.npy", "big.npy", "-o", "C.npy", "--tile", "100", "--devices", devices]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "quadriga", *command], stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.time() + 30
-    while not any(name.endswith(".part") for name in os.listdir()) and time.time() < deadline:
-        time.sleep(0.01)
-    os.truncate("big.npy", 10_000)
-    _, err = process.communicate(timeout=240)
+    for _ in range(20):
+        size = os.path.getsize("big.npy")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "quadriga", *command], stderr=subprocess.PIPE, text=True
+        )
+        assert becomes(lambda: any(name.endswith(".part") for name in os.listdir()))
+        os.truncate("big.npy", 10_000)
+        _, err = process.communicate(timeout=240)
+        if process.returncode != DONE:  # else it had read all of it before
+            break
+        os.truncate("big.npy", size)
+        os.remove("C.npy")
     assert (process.returncode, err.count("\n")) == (FAILED, 1), err
     assert "big.npy: the file became shorter while it was used" in err
     assert sorted(os.listdir()) == ["A.npy", "U.npy", "b.npy", "big.npy"]

@@ -21,7 +21,7 @@ import faulthandler, sys, threading, time
 import numpy as np, quadriga
 from quadriga import linalg
 faulthandler.enable()
-faulthandler.dump_traceback_later(40, exit=True)
+faulthandler.dump_traceback_later(500, exit=True)
 nap = quadriga.codelet(["update"])(lambda y: time.sleep(0.001))
 tick = quadriga.codelet(["update"], host_only=False)(lambda y: None)
 def start(work, daemon=False):
@@ -37,7 +37,7 @@ def run(text, *arguments):
         [sys.executable, "-c", _HEAD + textwrap.dedent(text), *arguments],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
     )
     assert result.returncode == 0, (result.returncode, result.stdout, result.stderr)
     return result.stdout
@@ -184,7 +184,7 @@ def test_a_body_closes_its_engine_while_others_wait_for_it(devices):
         with contextlib.suppress(quadriga.Error):  # closed, before the wait or within it
             engine.wait()
         del engine
-        for _ in range(60_000):
+        for _ in range(240_000):
             if done:
                 break
             time.sleep(1e-3)

@@ -14,7 +14,7 @@ from quadriga import cuda_libraries, linalg
 
 def in_thread(function):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        return pool.submit(function).result(20)
+        return pool.submit(function).result(240)
 
 
 class TestThreads:
@@ -31,9 +31,9 @@ class TestThreads:
 
     def test_one_that_runs_already_stays_with_the_shared_engine(self):
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            shared = pool.submit(quadriga.default_engine).result(20)
+            shared = pool.submit(quadriga.default_engine).result(240)
             with quadriga.Engine("cpu:1") as engine:
-                assert pool.submit(quadriga.default_engine).result(20) is shared
+                assert pool.submit(quadriga.default_engine).result(240) is shared
                 assert quadriga.default_engine() is engine
 
     def test_one_with_a_block_of_its_own_uses_that(self):

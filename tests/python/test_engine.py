@@ -10,6 +10,7 @@ import weakref
 import numpy as np
 import pytest
 from codelets_of_tests import Planned, add, increment, on_devices
+from paces_of_tests import at_some_pace, becomes
 
 import quadriga
 
@@ -168,10 +169,7 @@ class TestTasks:
             data = engine.data(x)
             future = engine.submit(increment, data.update())
             data.final()
-            deadline = time.monotonic() + 20
-            while not (future.done() and x[0]) and time.monotonic() < deadline:
-                time.sleep(0.005)
-            assert future.done()
+            assert becomes(lambda: future.done() and x.all())
             assert x.tolist() == [1.0] * 3
 
     def test_commuting_updates_all_happen_and_never_at_once(self, engine):
@@ -346,13 +344,18 @@ class TestFailures:
             engine.wait()
 
     def test_cancel_leaves_an_engine_that_works(self, engine):
-        x = np.zeros(1)
-        data = engine.data(x)
-        nap = quadriga.codelet(access=["update"])(lambda v: (time.sleep(0.05), v.__iadd__(1)))
-        futures = [engine.submit(nap, data.update()) for _ in range(100)]
-        engine.cancel()
-        assert x[0] < 50
-        assert isinstance(futures[-1].exception(), quadriga.Cancelled)
+        def cancelled_in_time(pace):
+            x, may_end = np.zeros(1), threading.Event()
+            data = engine.data(x)
+            held = quadriga.codelet(access=["update"])(lambda v: may_end.wait(240) and None)
+            futures = [engine.submit(held, data.update())]
+            futures += [engine.submit(increment, data.update()) for _ in range(100)]
+            threading.Timer(0.05 * pace, may_end.set).start()  # cancel() waits for what runs
+            engine.cancel()
+            assert x[0] == 0
+            assert isinstance(futures[-1].exception(), quadriga.Cancelled)
+
+        at_some_pace(cancelled_in_time)
         y = np.zeros(1)
         engine.submit(increment, engine.data(y).update())
         engine.wait()

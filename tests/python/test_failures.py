@@ -117,9 +117,11 @@ def test_each_of_several_waiters_gets_types_of_bodies(engine):
     waiting = [threading.Thread(target=wait) for _ in range(3)]
     for thread in waiting:
         thread.start()
-    while time.monotonic() < stop:
+    while True:
         for k in range(400):
             engine.submit(failing, data.read(), k=k)
+        if time.monotonic() >= stop:
+            break
     for thread in waiting:
         thread.join(120)
     try:

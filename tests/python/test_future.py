@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from codelets_of_tests import increment
+from paces_of_tests import at_some_pace
 
 import quadriga
 
@@ -249,18 +250,23 @@ class TestAfterTheEngine:
         assert "ended" in repr(good)
 
     def test_what_had_not_started_is_cancelled(self, gate):
-        engine = quadriga.Engine("cpu:1")
-        data = engine.data(np.zeros(1))
-        engine.submit(gate.codelet, data.update())
-        late = engine.submit(increment, data.update())
-        threading.Timer(0.1, gate.opened.set).start()
-        engine.close()
-        assert late.done()
-        with pytest.raises(quadriga.Cancelled):
-            late.result()
-        seen = []
-        late.add_done_callback(seen.append)
-        assert seen == [late]
+        def closed_in_time(pace):
+            gate.opened.clear()
+            engine = quadriga.Engine("cpu:1")
+            data = engine.data(np.zeros(1))
+            engine.submit(gate.codelet, data.update())
+            late = engine.submit(increment, data.update())
+            threading.Timer(0.1 * pace, gate.opened.set).start()  # close() waits for what runs
+            engine.close()
+            assert late.done()
+            assert isinstance(late.exception(), quadriga.Cancelled)
+            with pytest.raises(quadriga.Cancelled):
+                late.result()
+            seen = []
+            late.add_done_callback(seen.append)
+            assert seen == [late]
+
+        at_some_pace(closed_in_time)
 
     def test_on_the_virtual_clock(self):
         timed = quadriga.codelet(
@@ -287,12 +293,12 @@ class TestConcurrentFutures:
         first = engine.submit(increment, engine.data(np.zeros(1)).update())
         second = engine.submit(gate.codelet, data.update())
         done, pending = concurrent.futures.wait(
-            [first, second], 20, return_when=concurrent.futures.FIRST_COMPLETED
+            [first, second], 240, return_when=concurrent.futures.FIRST_COMPLETED
         )
         assert (done, pending) == ({first}, {second})
         assert concurrent.futures.wait([second], 0.01) == (set(), {second})
         gate.opened.set()
-        assert concurrent.futures.wait([first, second], 20) == ({first, second}, set())
+        assert concurrent.futures.wait([first, second], 240) == ({first, second}, set())
         assert concurrent.futures.wait([first, second], 0) == ({first, second}, set())
 
     def test_as_completed(self, engine, gate):
@@ -309,7 +315,7 @@ class TestConcurrentFutures:
     def test_what_failed_has_ended(self, engine, gate):
         gate.opened.set()
         future = engine.submit(gate.codelet, engine.data(np.zeros(1)).update(), error=OSError("no"))
-        done, _ = concurrent.futures.wait([future], 20)
+        done, _ = concurrent.futures.wait([future], 240)
         with pytest.raises(OSError, match="no"):
             done.pop().result()
         with pytest.raises(OSError, match="no"):
@@ -341,7 +347,7 @@ class TestConcurrentFutures:
         later = engine.submit(increment, data.update())
         waiting = threading.Timer(0.05, later.cancel)
         waiting.start()
-        assert concurrent.futures.wait([later], 20).done == {later}
+        assert concurrent.futures.wait([later], 240).done == {later}
         waiting.join()
         assert later.cancelled()
         gate.opened.set()

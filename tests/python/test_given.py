@@ -54,7 +54,7 @@ class TestValues:
         second = engine.submit(add, first, x.read())
         third = engine.submit(add, x.read(), second)
         fourth = engine.submit(add, third, third)
-        assert fourth.result(20).tolist() == [0, 8, 16]
+        assert fourth.result(240).tolist() == [0, 8, 16]
 
     def test_a_parameter(self, engine):
         out = np.zeros(3)
@@ -66,30 +66,30 @@ class TestValues:
     def test_parameters_that_hold_some(self, engine):
         ones = engine.data(np.ones(1))
         parts = [engine.submit(make, ones.read(), by=k) for k in range(10)]
-        assert float(engine.submit(total, parts=parts).result(20)[0]) == 45
+        assert float(engine.submit(total, parts=parts).result(240)[0]) == 45
 
         look = timed([], lambda where: [where["a"], where["b"][0][1], where["c"]])
         there = engine.submit(look, where={"a": parts[1], "b": ([0, parts[2]],), "c": 3})
-        assert [int(np.sum(each)) for each in there.result(20)] == [1, 2, 3]
+        assert [int(np.sum(each)) for each in there.result(240)] == [1, 2, 3]
 
     def test_a_parameter_that_holds_itself(self, engine):
         around = [1]
         around.append(around)
-        assert engine.submit(plus, a=0, b=1).result(20) == 1
+        assert engine.submit(plus, a=0, b=1).result(240) == 1
         own = timed([], lambda value: len(value))
-        assert engine.submit(own, value=around).result(20) == 2
+        assert engine.submit(own, value=around).result(240) == 2
 
     def test_none_and_things_of_any_type(self, engine):
         nothing = engine.submit(timed([], lambda: None))
         same = timed([], lambda value: value)
-        assert engine.submit(same, value=nothing).result(20) is None
+        assert engine.submit(same, value=nothing).result(240) is None
         marks = engine.submit(timed([], lambda: {"a": {1, 2}}))
-        assert engine.submit(same, value=marks).result(20) == {"a": {1, 2}}
+        assert engine.submit(same, value=marks).result(240) == {"a": {1, 2}}
 
     def test_one_that_has_ended(self, engine):
         first = engine.submit(make, engine.data(np.ones(2)).read(), by=3)
         engine.wait()
-        assert engine.submit(add, first, first).result(20).tolist() == [6, 6]
+        assert engine.submit(add, first, first).result(240).tolist() == [6, 6]
 
     def test_chains_longer_than_the_window(self):
         for devices in ("cpu:2", "emulated:2,memory=1MiB"):
@@ -98,7 +98,7 @@ class TestValues:
                     last = engine.submit(plus, a=0)
                     for _ in range(500):
                         last = engine.submit(plus, a=last, b=1)
-                    assert last.result(60) == 500
+                    assert last.result(240) == 500
 
     def test_arrays_given_as_operands_are_read_only(self, engine):
         def write(x):
@@ -106,7 +106,7 @@ class TestValues:
 
         first = engine.submit(make, engine.data(np.ones(2)).read())
         with pytest.raises(ValueError, match="read-only"):
-            engine.submit(timed(["read"], write), first).result(20)
+            engine.submit(timed(["read"], write), first).result(240)
         with pytest.raises(ValueError, match="read-only"):
             engine.wait()
 
@@ -151,8 +151,8 @@ class TestValues:
         same = engine.submit(timed([], lambda by: by is found[2]), by=found[2])
         memory[0] = lender.memory[0] = 100
         opened.set()
-        assert [future.result(20) for future in futures] == [3, 3, 3]
-        assert same.result(20)  # bytes never change
+        assert [future.result(240) for future in futures] == [3, 3, 3]
+        assert same.result(240)  # bytes never change
 
     def test_from_several_threads(self):
         with quadriga.Engine("cpu:2") as engine:
@@ -162,13 +162,13 @@ class TestValues:
                 last = engine.submit(plus, a=0)
                 for _ in range(200):
                     last = engine.submit(plus, a=last, b=1)
-                totals.append(last.result(60))
+                totals.append(last.result(240))
 
             threads = [threading.Thread(target=work) for _ in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(60)
+                thread.join(240)
             assert totals == [200] * 4
 
 
@@ -182,7 +182,7 @@ class TestFailures:
         fourth = engine.submit(timed(["update"], increment.cpu), data.update())
         fifth = engine.submit(plus, a=fourth)
         for each in (second, third, fourth, fifth):
-            error = each.exception(20)
+            error = each.exception(240)
             assert isinstance(error, quadriga.Cancelled)
             assert f"did not run: task {bad.id} 'fail' on" in str(error)
             assert "Planned: on purpose" in str(error)
@@ -197,7 +197,7 @@ class TestFailures:
             engine.wait()
         late = engine.submit(plus, a=1, b=bad)
         with pytest.raises(quadriga.Cancelled, match=f"task {bad.id} 'fail'"):
-            late.result(20)
+            late.result(240)
         engine.wait()  # it was told before
 
     def test_cancelling_reaches_what_follows(self):
@@ -211,7 +211,7 @@ class TestFailures:
             assert second.cancel()
             opened.set()
             with pytest.raises(quadriga.Cancelled, match=f"task {second.id} 'increment' was canc"):
-                third.result(20)
+                third.result(240)
             assert not third.cancelled()
             engine.wait()
 
@@ -220,7 +220,7 @@ class TestFailures:
         lost = [engine.submit(plus, a=bad) for _ in range(6000)]
         with pytest.raises(Planned):
             engine.wait()
-        assert {type(each.exception(20)) for each in lost} == {quadriga.Cancelled}
+        assert {type(each.exception(240)) for each in lost} == {quadriga.Cancelled}
 
 
 class TestRefused:
@@ -241,7 +241,7 @@ class TestRefused:
             second = engine.submit(plus, a=1)
             with pytest.raises(ValueError, match="two engines"):
                 engine.submit(plus, a=first, b=second)
-            assert engine.submit(plus, a=first.result(20)).result(20) == 1
+            assert engine.submit(plus, a=first.result(240)).result(240) == 1
 
     def test_inside_of_a_body_what_waits_for_it(self):
         told = threading.Event()
@@ -278,8 +278,8 @@ class TestMemory:
         look = timed([], lambda thing: isinstance(thing, Thing))
         first = engine.submit(make_thing)
         second = engine.submit(look, thing=first)
-        assert second.result(20)
-        thing = weakref.ref(first.result(20))
+        assert second.result(240)
+        thing = weakref.ref(first.result(240))
         assert thing() is not None
         del first
         gc.collect()
@@ -291,7 +291,7 @@ class TestMemory:
         seen = weakref.ref(array)
         data = engine.data(array)
         future = engine.submit(make, data.read())
-        assert future.result(20).tolist() == [1] * 4
+        assert future.result(240).tolist() == [1] * 4
         del array, data
         engine.temporary(1)  # a look at what nobody holds any more
         gc.collect()
@@ -310,7 +310,7 @@ class TestMemory:
             )
             gc.collect()
             opened.set()
-            assert late.result(20) == 5
+            assert late.result(240) == 5
 
     def test_futures_dont_pickle(self, engine):
         with pytest.raises(TypeError):

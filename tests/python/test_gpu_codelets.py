@@ -178,7 +178,7 @@ def test_what_a_callable_raises_comes_back(engine, arrays):
 def test_results_of_callables_come_back(engine, arrays):
     codelet = quadriga.Codelet(None, ["read"], cuda=lambda x: float(x.sum()), arrays=arrays)
     future = engine.submit(codelet, engine.data(np.arange(5.0)).read())
-    assert future.result(timeout=60) == 10
+    assert future.result(timeout=240) == 10
 
 
 def test_a_callable_that_waits_holds_up_nothing_else(engine, source, arrays):
@@ -201,7 +201,7 @@ def test_a_callable_that_waits_holds_up_nothing_else(engine, source, arrays):
     source_data = engine.data(x)
     for _ in range(50):
         last = engine.submit(quick, source_data.read(), target.update(), alpha=1.0)
-    last.result(timeout=60)
+    last.result(timeout=240)
     assert not waiting.done() and not behind.done()
     leave.set()
     engine.wait()

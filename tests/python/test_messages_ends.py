@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from paces_of_tests import at_some_pace
 from ranks_of_tests import HEAD, launched, run_ranks
 
 
@@ -59,13 +60,12 @@ def test_launch_ends_what_its_programs_started(tmp_path):
     script.write_text(
         'if [ "$QUADRIGA_LAUNCH_RANK" = 1 ]; then\n'
         "while [ ! -s child ]; do sleep 0.05; done; exit 3; fi\n"
-        "sleep 100 &\necho $! > child\nwait\n"
+        "sleep 1000 &\necho $! > child\nwait\n"
     )
     command = [sys.executable, "-m", "quadriga", "launch", "-n", "2", "sh", str(script)]
     assert subprocess.run(command, cwd=tmp_path, timeout=240).returncode == 3
     child = int((tmp_path / "child").read_text())
-    status = Path(f"/proc/{child}/stat")
-    assert not status.exists() or status.read_text().split()[2] == "Z"
+    wait_until(lambda: not is_running(child))
 
 
 def is_running(process):
@@ -82,7 +82,7 @@ def test_ranks_end_when_their_launcher_is_killed(tmp_path):
         "import os, sys, time\n"
         "name = os.environ['QUADRIGA_LAUNCH_RANK']\n"
         "open(name + '.new', 'w').write(str(os.getpid())); os.rename(name + '.new', name)\n"
-        "time.sleep(60)\n"
+        "time.sleep(1000)\n"
     )
     command = [sys.executable, "-m", "quadriga", "launch", "-n", "3", str(program)]
     launcher = subprocess.Popen(command, cwd=tmp_path)
@@ -101,10 +101,17 @@ def test_ctrl_c_reaches_the_ranks(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         HEAD + "comm.deadline = None\n"
-        "open(f'ready-{comm.rank}', 'w').close()\n"
-        "try:\n    comm.recv(np.zeros(1))\n"
-        "except (KeyboardInterrupt, quadriga.PeerLost) as end:\n"
+        "def note(end):\n"
         "    open(f'{type(end).__name__}-{comm.rank}', 'w').close()\n"
+        "def wait():\n"
+        "    try:\n"
+        "        open(f'ready-{comm.rank}', 'w').close()\n"
+        "        comm.recv(np.zeros(1))\n"
+        "    except (KeyboardInterrupt, quadriga.PeerLost) as end:\n"
+        "        note(end)\n"
+        "try:\n    wait()\n"
+        "except KeyboardInterrupt as end:  # while it notes that the other has left\n"
+        "    note(end)\n"
     )
     command = [sys.executable, "-m", "quadriga", "launch", "-n", "2", str(program)]
     launcher = subprocess.Popen(command, cwd=tmp_path)
@@ -127,7 +134,7 @@ def test_a_long_folder_of_temporary_files(tmp_path, monkeypatch):
     assert run_ranks(tmp_path, 2, "comm.barrier(); print('met')") == "met\n" * 2
 
 
-def wait_until(holds, seconds=30):
+def wait_until(holds, seconds=240):
     until = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < until
@@ -167,9 +174,11 @@ def test_sends_that_nobody_receives_are_reported_at_exit(tmp_path):
         if comm.rank == 0:
             comm.isend(np.zeros(100000), 1, tag=9)
             comm.close(deadline=0.1)
+            open("closed", "w").close()
         else:
             comm.probe(0, 9)  # and doesn't receive it
-            time.sleep(1)
+            while not os.path.exists("closed"):
+                time.sleep(0.02)
         """,
     )
     assert ended.returncode == 0
@@ -185,9 +194,11 @@ def test_a_warning_of_many_messages_names_a_few(tmp_path):
             for tag in range(50):
                 comm.isend(np.zeros(10000), 1, tag)
             comm.close(deadline=0.1)
+            open("closed", "w").close()
         else:
             comm.probe(0, 9)  # and receives none
-            time.sleep(1)
+            while not os.path.exists("closed"):
+                time.sleep(0.02)
         """,
     )
     assert ended.returncode == 0
@@ -244,9 +255,11 @@ def test_a_deadline_leaves_the_communicator_usable(tmp_path):
                     assert "rank 1: isn't inside a call" in str(error) or "rank 1:" in str(error)
                 else:
                     raise AssertionError("in time")
+            open("too-late", "w").close()
             comm.send(data + 1, 1, 1)
         else:
-            time.sleep(0.5)
+            while not os.path.exists("too-late"):
+                time.sleep(0.02)
             got = np.zeros_like(data)
             comm.recv(got, 0, 1)
             assert (got == data + 1).all()
@@ -280,8 +293,7 @@ def test_ctrl_c_ends_a_wait(tmp_path):
     program.write_text(
         HEAD
         + "comm = message.world()\n"
-        + "print('waits', flush=True)\n"
-        + "try:\n    comm.recv(np.zeros(3), 0)\n"
+        + "try:\n    print('waits', flush=True)\n    comm.recv(np.zeros(3), 0)\n"
         + "except KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
         + "comm.send(np.ones(3), 0); got = np.zeros(3); comm.recv(got, 0); print(got.sum())\n"
     )
@@ -301,12 +313,12 @@ def test_ctrl_c_ends_closing(tmp_path):
         flag = np.zeros(1)
         if comm.rank == 0:
             comm.isend(np.zeros(100000), 1, tag=9)  # nobody receives it
-            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
             begin = time.monotonic()
             try:
-                comm.close(deadline=40)
+                threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+                comm.close(deadline=200)
             except KeyboardInterrupt:
-                print("interrupted", time.monotonic() - begin < 20, flush=True)
+                print("interrupted", time.monotonic() - begin < 120, flush=True)
         else:
             try:
                 comm.recv(flag, 0, 1)
@@ -318,42 +330,45 @@ def test_ctrl_c_ends_closing(tmp_path):
     assert ended.stdout == "interrupted True\n"
 
 
+DEADLINES = """
+comm.deadline = 100
+large = np.zeros(100000)
+if comm.rank == 0:
+    # 1 receives the first part late, and sends nothing.
+    begin = time.monotonic()
+    try:
+        comm.sendrecv(large, 1, np.zeros(1), 1, deadline=2 * pace)
+    except TimeoutError as error:
+        assert f"within {2 * pace} s" in str(error), error
+    else:
+        raise AssertionError("in time")
+    assert time.monotonic() - begin > 2 * pace - 0.01
+    requests = [comm.irecv(np.zeros(1), 1, tag) for tag in (1, 2)]
+    comm.barrier()
+    begin = time.monotonic()
+    try:
+        message.waitall(requests, deadline=2 * pace)
+    except TimeoutError as error:
+        assert f"within {2 * pace} s" in str(error), error
+    else:
+        raise AssertionError("in time")
+    assert time.monotonic() - begin > 2 * pace - 0.01
+    comm.barrier()
+else:
+    time.sleep(0.3 * pace)
+    comm.recv(large, 0)
+    comm.barrier()
+    time.sleep(0.3 * pace)
+    comm.send(np.zeros(1), 0, 1)
+    comm.barrier()
+"""
+
+
 def test_deadlines_of_several_waits_count_once(tmp_path):
-    run_ranks(
-        tmp_path,
-        2,
-        """
-        large = np.zeros(100000)
-        if comm.rank == 0:
-            # 1 receives the first part late, and sends nothing.
-            begin = time.monotonic()
-            try:
-                comm.sendrecv(large, 1, np.zeros(1), 1, deadline=2)
-            except TimeoutError as error:
-                assert "within 2 s" in str(error), error
-            else:
-                raise AssertionError("in time")
-            assert time.monotonic() - begin > 1.99
-            requests = [comm.irecv(np.zeros(1), 1, tag) for tag in (1, 2)]
-            comm.barrier()
-            begin = time.monotonic()
-            try:
-                message.waitall(requests, deadline=2)
-            except TimeoutError as error:
-                assert "within 2 s" in str(error), error
-            else:
-                raise AssertionError("in time")
-            assert time.monotonic() - begin > 1.99
-            comm.barrier()
-        else:
-            time.sleep(0.3)
-            comm.recv(large, 0)
-            comm.barrier()
-            time.sleep(0.3)
-            comm.send(np.zeros(1), 0, 1)
-            comm.barrier()
-        """,
-    )
+    def counted_once(pace):
+        run_ranks(tmp_path, 2, f"pace = {pace}\n{DEADLINES}")
+
+    at_some_pace(counted_once, (1, 4, 16))
 
 
 def test_what_a_sent_array_does_at_its_end_may_call_the_communicator(tmp_path):
@@ -393,7 +408,7 @@ def test_messages_move_while_their_owner_keeps_the_lock_of_python(tmp_path):
             forgotten, other = [comm.isend(each, 1, tag) for tag, each in enumerate(sent, 1)]
             del forgotten, sent
             comm.send(np.zeros(1), 1)
-            until = time.perf_counter() + 30
+            until = time.perf_counter() + 200
             while not flag[0] and time.perf_counter() < until:
                 pass
             assert flag[0]

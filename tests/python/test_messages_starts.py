@@ -15,7 +15,7 @@ PROGRAM = """
 import sys
 import numpy as np
 from quadriga import message
-with message.world(deadline=30) as comm:
+with message.world(deadline=200) as comm:
     total = comm.allreduce(np.array([comm.rank + 1.0]))[0]
     sys.stdout.write(f"{comm.rank} of {comm.size}: {total:g}\\n")
 """
@@ -79,16 +79,16 @@ def test_a_limit_of_open_files_is_named(tmp_path, few):
             )
             for rank in range(3)
         ]
-        said = ranks[few].communicate(timeout=60)[0]
+        said = ranks[few].communicate(timeout=240)[0]
         joined = said == ""
         if joined:
             assert [
-                each.communicate(timeout=60)[0] for each in ranks if each is not ranks[few]
+                each.communicate(timeout=240)[0] for each in ranks if each is not ranks[few]
             ] == [""] * 2
             break
         for each in ranks:
             each.kill()
-            each.communicate(timeout=60)
+            each.communicate(timeout=240)
         assert said.startswith("Unavailable: ") and "file" in said, (more, said)
     assert joined and more > 2
 
@@ -105,7 +105,7 @@ def test_torchruns_variables(tmp_path):
         for rank in range(3)
         for run in ("one", "other")
     ]
-    lines = sorted(each.communicate(timeout=60)[0] for each in ranks)
+    lines = sorted(each.communicate(timeout=240)[0] for each in ranks)
     assert lines == [f"{rank} of 3: 6\n" for rank in (0, 0, 1, 1, 2, 2)]
     assert list(tmp_path.iterdir()) == []
 
@@ -115,7 +115,7 @@ def test_a_variable_that_is_absent_is_named(tmp_path, absent):
     variables = environment(tmp_path, **torchrun(1, 2))
     del variables[absent]
     ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, timeout=240
     )
     assert ended.returncode == 1
     assert f"InvalidArgument: world: {absent} isn't set, but other variables of" in ended.stderr
@@ -132,7 +132,7 @@ def test_under_mpiexec(tmp_path):
     ended = subprocess.run(
         [*command, sys.executable, "-c", PROGRAM],
         env=environment(tmp_path, OMPI_MCA_plm_rsh_agent="/bin/true"),
-        capture_output=True, text=True, timeout=90,
+        capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert sorted(ended.stdout.splitlines()) == [f"{rank} of 3: 6" for rank in range(3)]
@@ -162,7 +162,7 @@ class Mpi4pyLike:
 def meet(rank, pipes, results):
     import numpy as np
 
-    with message.join_mpi(Mpi4pyLike(rank, 3, pipes), deadline=30) as comm:
+    with message.join_mpi(Mpi4pyLike(rank, 3, pipes), deadline=200) as comm:
         results.put((comm.rank, comm.allreduce(np.array([rank]))[0]))
 
 
@@ -173,7 +173,7 @@ def test_by_an_mpi_communicator():
     ranks = [context.Process(target=meet, args=(rank, pipes, results)) for rank in range(3)]
     for each in ranks:
         each.start()
-    assert sorted(results.get(timeout=60) for _ in ranks) == [(0, 3), (1, 3), (2, 3)]
+    assert sorted(results.get(timeout=240) for _ in ranks) == [(0, 3), (1, 3), (2, 3)]
     for each in ranks:
         each.join(240)
         assert each.exitcode == 0
@@ -183,7 +183,7 @@ def test_alone_and_not_alone(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env=environment(tmp_path, PMI_RANK="0", PMI_SIZE="4"),
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     assert Unavailable.__name__ in ended.stderr
     assert "this mpiexec has started 4 ranks" in ended.stderr

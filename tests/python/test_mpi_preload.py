@@ -107,7 +107,7 @@ def test_a_killed_rank_ends_the_program(mpi, tmp_path):
     begin = time.monotonic()
     ended = run([*mpiexec(mpi, 3), *preloaded("--host-buffers"), program])
     assert ended.returncode != 0
-    assert time.monotonic() - begin < 30
+    assert time.monotonic() - begin < 120
 
 
 # Whatever it does then, the job ends.

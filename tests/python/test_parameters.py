@@ -98,7 +98,7 @@ def test_changes_after_submitting_are_not_seen(devices, name):
         change()
         opened.set()
         assert float(first(value)) != expected  # the test is none if it changed nothing
-        assert future.result(20) == expected
+        assert future.result(240) == expected
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_body_that_writes_to_one_fails(write):
         with pytest.raises(
             (TypeError, ValueError, AttributeError), match="read-only|frozenset|bytes"
         ):
-            engine.submit(body, p=given).result(20)
+            engine.submit(body, p=given).result(240)
         with pytest.raises((TypeError, ValueError, AttributeError)):
             engine.wait()
 
@@ -149,7 +149,7 @@ def test_they_read_as_what_was_given():
         return p
 
     with quadriga.Engine("cpu:1") as engine:
-        found = engine.submit(quadriga.codelet(access=[])(look), p=value).result(20)
+        found = engine.submit(quadriga.codelet(access=[])(look), p=value).result(240)
     assert found == value
     assert type(found) is dict
     assert type(found["a"]) is list
@@ -161,7 +161,7 @@ def test_windows_and_broadcast_arrays_take_no_more_memory():
     huge = np.broadcast_to(one, (2**20, 2**20))  # 8 TiB, were it copied element by element
     with quadriga.Engine("cpu:1") as engine:
         body = quadriga.codelet(access=[])(lambda p: (p.shape, float(p[-1, -1])))
-        assert engine.submit(body, p=huge).result(20) == ((2**20, 2**20), 1.0)
+        assert engine.submit(body, p=huge).result(240) == ((2**20, 2**20), 1.0)
 
 
 def test_results_given_by_name_can_be_read_only():
@@ -170,7 +170,7 @@ def test_results_given_by_name_can_be_read_only():
     with quadriga.Engine("cpu:1") as engine:
         first = engine.submit(make)
         with pytest.raises(ValueError, match="read-only"):
-            engine.submit(change, p=first).result(20)
+            engine.submit(change, p=first).result(240)
         assert first.result()["x"][0].tolist() == [1, 1]
         with pytest.raises(ValueError, match="read-only"):
             engine.wait()
@@ -180,7 +180,7 @@ def test_futures_in_named_tuples_become_results():
     one = quadriga.codelet(access=[])(lambda: 1)
     both = quadriga.codelet(access=[])(lambda p: p.first + p.second)
     with quadriga.Engine("cpu:1") as engine:
-        assert engine.submit(both, p=Pair(engine.submit(one), 2)).result(20) == 3
+        assert engine.submit(both, p=Pair(engine.submit(one), 2)).result(240) == 3
 
 
 def test_parameters_of_fine_tasks():
@@ -245,7 +245,7 @@ def test_pending_tasks_write_an_array_before_it_is_copied(devices, place):
         data = engine.data(x)
         for _ in range(200):
             engine.submit(double, data.update())
-        assert engine.submit(look, p=place(x)).result(20) == 2.0**200
+        assert engine.submit(look, p=place(x)).result(240) == 2.0**200
 
 
 def test_a_body_gives_its_own_operand_to_a_child():
@@ -270,7 +270,7 @@ def test_an_array_given_within_on_host(devices):
         data = engine.data(np.zeros(3))
         with data.on_host("rw") as array:
             array[:] = 5
-            assert engine.submit(look, p=array).result(20) == 5
+            assert engine.submit(look, p=array).result(240) == 5
 
 
 def test_an_array_that_is_given_twice_is_copied_once():
@@ -279,7 +279,7 @@ def test_an_array_that_is_given_twice_is_copied_once():
         lambda p, q: [each is p[0] for each in (*p, q["a"], q["b"][0])]
     )
     with quadriga.Engine("cpu:1") as engine:
-        assert all(engine.submit(same, p=[x] * 50, q={"a": x, "b": (x,)}).result(20))
+        assert all(engine.submit(same, p=[x] * 50, q={"a": x, "b": (x,)}).result(240))
 
 
 def _ends(act):
@@ -304,7 +304,7 @@ def test_lists_that_hold_themselves_often(wrap):
 
     with quadriga.Engine("cpu:1") as engine:
         look = quadriga.codelet(access=[])(length_of)
-        assert _ends(lambda: engine.submit(look, p=wrap(many)).result(20)) == 41
+        assert _ends(lambda: engine.submit(look, p=wrap(many)).result(240)) == 41
 
 
 def test_results_in_lists_that_hold_themselves_often():
@@ -316,11 +316,11 @@ def test_results_in_lists_that_hold_themselves_often():
     with quadriga.Engine("cpu:1") as engine:
         future = engine.submit(quadriga.codelet(access=[])(make))
         look = quadriga.codelet(access=[])(lambda p: len(p))
-        assert _ends(lambda: engine.submit(look, p=future).result(20)) == 41
-        assert _ends(lambda: len(future.result(20))) == 41
+        assert _ends(lambda: engine.submit(look, p=future).result(240)) == 41
+        assert _ends(lambda: len(future.result(240))) == 41
         around = [future]
         around.extend([around] * 40)
-        assert _ends(lambda: engine.submit(look, p=around).result(20)) == 41
+        assert _ends(lambda: engine.submit(look, p=around).result(240)) == 41
 
 
 @pytest.mark.parametrize("asked", ["before", "after"])
@@ -333,12 +333,12 @@ def test_sets_and_bytearrays_that_a_program_changes_change_for_no_task(make, ask
         gate = engine.data(np.zeros(1))
         engine.submit(wait, gate.write())
         future = engine.submit(quadriga.codelet(access=[])(lambda: {"s": make()}))
-        shown = future.result(20) if asked == "before" else None
+        shown = future.result(240) if asked == "before" else None
         later = engine.submit(size, gate.read(), p=future)
-        shown = shown or future.result(20)
+        shown = shown or future.result(240)
         shown["s"].clear()
         opened.set()
-        assert later.result(20) == 2
+        assert later.result(240) == 2
 
 
 @pytest.mark.parametrize(
@@ -356,14 +356,14 @@ def test_a_result_that_several_tasks_read_is_changed_by_none(make, write):
         with pytest.raises((AttributeError, TypeError)):
             engine.wait(120)
         seen = engine.submit(quadriga.codelet(access=[])(lambda p: list(p)), p=future)
-        assert seen.result(20) == list(make())
+        assert seen.result(240) == list(make())
 
 
 def test_a_memoryview_keeps_its_format():
     for memory in (memoryview(bytearray(b"ab")).cast("c"), memoryview(np.arange(2.0))):
         with quadriga.Engine("cpu:1") as engine:
             look = quadriga.codelet(access=[])(lambda p: p[1])
-            assert engine.submit(look, p=memory).result(20) == memory[1]
+            assert engine.submit(look, p=memory).result(240) == memory[1]
 
 
 def _fail(x):

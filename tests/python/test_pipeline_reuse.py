@@ -237,7 +237,7 @@ def test_a_source_may_wait_for_its_buffers():
 
     def source():
         for number in range(20):
-            assert free.acquire(timeout=60)
+            assert free.acquire(timeout=240)
             ring[number % len(ring)][:] = number  # raises while a chunk has it
             yield ring[number % len(ring)]
 
@@ -344,7 +344,7 @@ def test_parts_with_another_content_need_no_word_once_those_before_have_gone():
 
     def parts(chunk):
         for number in range(COUNT):
-            assert free.acquire(timeout=60)
+            assert free.acquire(timeout=240)
             ring[number % len(ring)] = number
             yield ring[number % len(ring)]
 

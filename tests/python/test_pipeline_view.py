@@ -12,9 +12,11 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
+from paces_of_tests import at_some_pace
 
 import quadriga
 from quadriga.pipeline import progress as progress_module
@@ -47,7 +49,7 @@ import sys, time
 import numpy as np, quadriga
 pipeline = quadriga.Pipeline(devices="cpu:1", look_ahead=2).source([np.zeros(10)] * {count})
 def slow(chunk):
-    time.sleep(0.05)
+    time.sleep({seconds})
     if chunk.number == 20:
         print("a word of the stage")
 pipeline.map(slow, mode="serial", name="slow")
@@ -132,14 +134,17 @@ def test_bars(share: float, text: str) -> None:
 def test_without_a_terminal_there_are_plain_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress_module._Lines, "every", 0.2)
-    paced(40).run(progress=True)
-    lines = capsys.readouterr().err.splitlines()
-    assert 4 <= len(lines) <= 12
-    seen = lines[1:-1]
-    assert all(re.match(r"\d+ of 40 chunks, .* a second, \d s left, slow limits", x) for x in seen)
-    assert lines[-1].startswith("40 of 40 chunks, ")
-    assert not any("\x1b" in each or "\r" in each for each in lines)
+    def seen(pace):
+        monkeypatch.setattr(progress_module._Lines, "every", 0.2 * pace)
+        paced(40, 0.05 * pace).run(progress=True)
+        lines = capsys.readouterr().err.splitlines()
+        assert 4 <= len(lines) <= 12
+        told = r"\d+ of 40 chunks, .* a second, \d+ s left, slow limits"
+        assert all(re.match(told, each) for each in lines[1:-1])
+        assert lines[-1].startswith("40 of 40 chunks, ")
+        assert not any("\x1b" in each or "\r" in each for each in lines)
+
+    at_some_pace(seen, (1, 4, 16))
 
 
 def test_results_show_it_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,11 +152,13 @@ def test_results_show_it_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.startswith("3 of 3 chunks, ")
 
 
-def shown(count: int, interrupt_after: float | None = None) -> tuple[str, float, int]:
+def shown(
+    count: int, interrupt_after: float | None = None, seconds: float = 0.05
+) -> tuple[str, float, int]:
     """What a terminal gets of PROGRAM, seconds from the interrupt to the end, and the status."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM.format(count=count)],
+        [sys.executable, "-c", PROGRAM.format(count=count, seconds=seconds)],
         stdin=slave,
         stdout=slave,
         stderr=slave,
@@ -180,21 +187,24 @@ def shown(count: int, interrupt_after: float | None = None) -> tuple[str, float,
 
 
 def test_a_terminal_shows_a_screen_over_itself_and_what_is_printed_above_it() -> None:
-    told, _, status = shown(40)
-    assert status == 0
-    assert told.count("slow limits") >= 3
-    assert "\x1b[1A" in told  # over itself
-    assert told.count("a word of the stage") == 1
-    assert told.index("\x1b[?25l") < told.rindex("\x1b[?25h")  # the cursor is back
-    assert "ended" in told[told.rindex("\x1b[?25h") :]
-    assert "40 of 40 chunks" in told
+    def seen(pace: int) -> None:
+        told, _, status = shown(40, seconds=0.05 * pace)
+        assert status == 0
+        assert told.count("slow limits") >= 3
+        assert "\x1b[1A" in told  # over itself
+        assert told.count("a word of the stage") == 1
+        assert told.index("\x1b[?25l") < told.rindex("\x1b[?25h")  # the cursor is back
+        assert "ended" in told[told.rindex("\x1b[?25h") :]
+        assert "40 of 40 chunks" in told
+
+    at_some_pace(seen, (1, 4, 16))
 
 
 def test_an_interrupt_ends_screen_and_run() -> None:
     told, seconds, status = shown(100_000, interrupt_after=0.3)
     assert status not in (0, None)
     assert "KeyboardInterrupt" in told
-    assert seconds < 20  # of which the interpreter's end is most
+    assert seconds < 110  # of which the interpreter's end is most
     assert told.count("\x1b[?25l") == told.count("\x1b[?25h") == 1
     assert told.rindex("\x1b[?25h") < told.index("KeyboardInterrupt")
 
@@ -207,7 +217,25 @@ class Terminal(io.StringIO):
 def test_of_two_runs_at_once_one_has_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     there = Terminal()
     monkeypatch.setattr(sys, "stderr", there)
-    runs = [threading.Thread(target=lambda: paced(16).run(progress=True)) for _ in range(3)]
+    made, all_made = [], threading.Event()
+
+    class Counted(Progress):
+        def __init__(self, *given: object) -> None:
+            super().__init__(*given)  # type: ignore[arg-type]
+            made.append(self)
+            if len(made) == 3:
+                all_made.set()
+
+    def stay(chunk: quadriga.pipeline.Chunk) -> None:
+        assert all_made.wait(240)
+        time.sleep(0.05)
+
+    def run() -> None:
+        pipeline = quadriga.Pipeline(devices="cpu:1", look_ahead=2).source([np.zeros(10)] * 16)
+        pipeline.map(stay, mode="serial").run(progress=True)
+
+    monkeypatch.setattr(progress_module, "Progress", Counted)
+    runs = [threading.Thread(target=run) for _ in range(3)]
     for each in runs:
         each.start()
     for each in runs:
@@ -243,16 +271,21 @@ def test_without_standard_error_the_run_goes_on(monkeypatch: pytest.MonkeyPatch)
     assert stats.chunks == 2
 
 
-def test_a_function_gets_the_statistics_so_far() -> None:
-    told: list[PipelineStats] = []
-    pipeline = paced(24)
-    stats = pipeline.run(progress=told.append)
-    assert 2 <= len(told) <= 5
-    assert [each.chunks for each in told] == sorted(each.chunks for each in told)
-    assert 0 < told[0].chunks < 24
-    assert told[0].stages[1].occupancy > 0.5
-    assert told[0].limit == "slow"
-    assert told[-1] == stats
+def test_a_function_gets_the_statistics_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen(pace: int) -> None:
+        monkeypatch.setattr(progress_module._Function, "every", 0.5 * pace)
+        told: list[PipelineStats] = []
+        pipeline = paced(24, 0.05 * pace)
+        stats = pipeline.run(progress=told.append)
+        assert 2 <= len(told) <= 5
+        assert [each.chunks for each in told] == sorted(each.chunks for each in told)
+        middle = told[-2]
+        assert 0 < middle.chunks < 24
+        assert middle.stages[1].occupancy > 0.5
+        assert middle.limit == "slow"
+        assert told[-1] == stats
+
+    at_some_pace(seen, (1, 4, 16))
 
 
 @pytest.mark.parametrize("error", [KeyError("mine"), quadriga.InvalidArgument("mine")])
@@ -287,7 +320,9 @@ def test_a_stage_that_raises_leaves_the_terminal_as_it_was(monkeypatch: pytest.M
     assert "1 skipped" not in there.getvalue().split("\n")[0]
 
 
-def test_statistics_are_asked_for_twice_a_second_and_take_little() -> None:
+def test_statistics_are_asked_for_twice_a_second_and_take_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = 0
     pipeline = paced(24)
 
@@ -297,17 +332,24 @@ def test_statistics_are_asked_for_twice_a_second_and_take_little() -> None:
         return pipeline.stats()
 
     pipeline.run()
-    view = Progress(stats, [], lambda _: None)
-    begin = time.monotonic()
-    while time.monotonic() - begin < 1.2:
-        view.tell()
+    clock = 0.0
+    with monkeypatch.context() as patch:
+        patch.setattr(progress_module, "time", types.SimpleNamespace(monotonic=lambda: clock))
+        view = Progress(stats, [], lambda _: None)
+        for step in range(120):
+            clock = step / 100
+            view.tell()
     assert asked == 2
-    count = 200
-    begin = time.process_time()
-    for _ in range(count):
-        screen(stats(), 24)
-    a_call = (time.process_time() - begin) / count
-    assert 2 * a_call < 0.01  # of a second: less than a hundredth of one core
+
+    def take_little(pace: int) -> None:
+        count = 50
+        begin = time.thread_time()
+        for _ in range(count):
+            screen(stats(), 24)
+        a_call = (time.thread_time() - begin) / count
+        assert 2 * a_call < 0.01  # of a second: less than a hundredth of one core
+
+    at_some_pace(take_little, range(20))
 
 
 @pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=64MiB"])

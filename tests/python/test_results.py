@@ -250,7 +250,7 @@ def test_results_that_nobody_can_read_are_not_kept(engine, monkeypatch):
     engine.wait()
     assert array.tolist() == [3, 3, 3]
     assert kept == []
-    assert engine.submit(one_more, data.update()).result(20).tolist() == [4, 4, 4]
+    assert engine.submit(one_more, data.update()).result(240).tolist() == [4, 4, 4]
     assert len(kept) == 1
 
 

@@ -70,7 +70,7 @@ def run(program, folder, keep_lines=False, **variables):
     environment = clean | {"XDG_CONFIG_HOME": str(folder)} | variables
     ended = subprocess.run(
         [sys.executable, "-c", "import quadriga\n" + program],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=60,
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     words = ended.stdout.splitlines() if keep_lines else ended.stdout.split()
     return words, ended.stderr

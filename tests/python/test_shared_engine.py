@@ -39,7 +39,7 @@ def test_failures_are_told_to_who_called(engine):
             x = linalg.solve(a, b, assume_a="pos", engine=engine, tile=16)
             np.testing.assert_allclose(a @ x, b)
             y = np.zeros(4)
-            engine.submit(increment, engine.data(y).update()).result(timeout=60)
+            engine.submit(increment, engine.data(y).update()).result(timeout=240)
             engine.wait(240)
             assert (y == 1).all()
     finally:
@@ -54,7 +54,7 @@ def test_a_body_that_calls_without_saying_so_is_refused(engine):
 
     task = engine.submit(quadriga.codelet(["update"])(calls), engine.data(np.eye(3)).update())
     with pytest.raises(quadriga.Error, match=r"'calls' submits tasks and has to|can't wait"):
-        task.result(timeout=60)
+        task.result(timeout=240)
     with pytest.raises(quadriga.Error):
         engine.wait(240)
     works(engine)
@@ -76,7 +76,7 @@ def test_a_call_that_fails_in_a_body_ends():
     codelet = quadriga.codelet(["update"], submits=True)(calls)
     task = engine.submit(codelet, engine.data(np.eye(3)).update())
     with pytest.raises(quadriga.NotPositiveDefinite):
-        task.result(timeout=60)
+        task.result(timeout=240)
     with pytest.raises(quadriga.NotPositiveDefinite):
         engine.wait(240)
     works(engine)

@@ -185,14 +185,17 @@ def test_a_deadline_passes_and_nothing_is_held():
         x = np.zeros(8)
         data = engine.data(x)
 
+        may_end = threading.Event()
+
         @quadriga.codelet(access=["update"])
         def slowly(array):
-            time.sleep(0.2)
+            may_end.wait(240)
             array += 1
 
         engine.submit(slowly, data.update())
         with pytest.raises(quadriga.Deadline):
             data.on_host("r", timeout=0.01).__enter__()
+        may_end.set()
         with data.on_host("r", timeout=120) as array:
             assert array[0] == 1
 

@@ -35,6 +35,6 @@ def test_their_streams_work_beside_quadriga(tmp_path, order):
         env=dict(os.environ),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert (ended.returncode, ended.stdout) == (0, "said 3.5\n"), ended.stderr

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from paces_of_tests import at_some_pace
 
 import quadriga
 
@@ -147,36 +148,39 @@ def test_a_failure_in_the_middle_cancels_what_follows_it_and_nothing_else():
 
 @pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=1MiB"])
 def test_cancel_while_it_is_unrolled(devices):
-    entered, may_end = threading.Event(), threading.Event()
+    def cancelled_in_time(pace):
+        entered, may_end = threading.Event(), threading.Event()
 
-    @quadriga.codelet(access=["update"])
-    def held(a):
-        entered.set()
-        may_end.wait(120)
-        a += 1
+        @quadriga.codelet(access=["update"])
+        def held(a):
+            entered.set()
+            may_end.wait(240)
+            a += 1
 
-    value = np.zeros(1)
-    with quadriga.Engine(devices, window=8) as engine:
-        data = engine.data(value)
+        value = np.zeros(1)
+        with quadriga.Engine(devices, window=8) as engine:
+            data = engine.data(value)
 
-        def operands(k):
-            if k == 3:  # the first runs, and two wait for it
-                assert entered.wait(120)
-                # Not before cancel() has told the two, which it does at once.
-                threading.Timer(1, may_end.set).start()
-                engine.cancel()
-            return [data.update()]
+            def operands(k):
+                if k == 3:  # the first runs, and two wait for it
+                    assert entered.wait(240)
+                    # Not before cancel() has told the two, which it does at once.
+                    threading.Timer(0.1 * pace, may_end.set).start()
+                    engine.cancel()
+                return [data.update()]
 
-        graph = quadriga.TaskGraph(6)
-        graph.add(held, operands)
-        assert graph.submit(engine) == 6
-        with contextlib.suppress(quadriga.Error):
-            engine.wait()  # tasks after the cancelled ones lack their content
-        assert value[0] == 1
-        fresh = np.zeros(1)
-        engine.submit(held, engine.data(fresh).update())
-        engine.wait()
-        assert fresh[0] == 1
+            graph = quadriga.TaskGraph(6)
+            graph.add(held, operands)
+            assert graph.submit(engine) == 6
+            with contextlib.suppress(quadriga.Error):
+                engine.wait()  # tasks after the cancelled ones lack their content
+            assert value[0] == 1
+            fresh = np.zeros(1)
+            engine.submit(held, engine.data(fresh).update())
+            engine.wait()
+            assert fresh[0] == 1
+
+    at_some_pace(cancelled_in_time)
 
 
 def test_stop_ends_it():

@@ -29,7 +29,7 @@ def run(**environment):
         env=dict(os.environ, **environment),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
 
 

@@ -11,7 +11,7 @@ DEVICES = ["cpu:1", "cpu:2", "emulated:2,memory=1MiB"]
 FULL = """
 import faulthandler, sys, threading
 import numpy as np, quadriga
-faulthandler.dump_traceback_later(20, exit=True)
+faulthandler.dump_traceback_later(230, exit=True)
 window = int(sys.argv[2])
 increment = quadriga.codelet(["update"])(lambda y: y.__iadd__(1))
 filled = threading.Event()
@@ -37,7 +37,7 @@ print(x[0], z[0])
 DEEP = """
 import faulthandler, sys
 import numpy as np, quadriga
-faulthandler.dump_traceback_later(20, exit=True)
+faulthandler.dump_traceback_later(230, exit=True)
 
 @quadriga.codelet(["update"], submits=True)
 def divide(y, of, depth):
@@ -59,7 +59,7 @@ print(x[0], z[0])
 REGISTERS = """
 import faulthandler, sys
 import numpy as np, quadriga
-faulthandler.dump_traceback_later(20, exit=True)
+faulthandler.dump_traceback_later(230, exit=True)
 increment = quadriga.codelet(["update"])(lambda y: y.__iadd__(1))
 
 @quadriga.codelet(["update"], submits=True)
@@ -118,7 +118,7 @@ def run(program, devices, window):
         [sys.executable, "-c", textwrap.dedent(program), devices, str(window)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert result.returncode == 0, result.stderr
     return [float(number) for number in result.stdout.split()]

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/kernels/cuda_variants.h: which codelets have a CUDA variant.
+// src/linalg/kernels/cuda_variants.h: a kernel's variant for streams on CUDA's.
 #pragma once
 
-#include <quadriga/codelet.h>
-
-#include <string_view>
+#include "linalg/kernels/kernel_spec.h"
 
 namespace quadriga::kernels {
 
-/// The CUDA variant of a family's codelet for a type: "gemm", DType::float64. Empty if there is
-/// none, as in builds without CUDA.
-Kernel cuda_variant(std::string_view family, DType type);
+/// The CUDA variant of a kernel's codelet for a type. Empty in builds without CUDA.
+Kernel cuda_variant(const KernelSpec& spec, DType type);
 
 }  // namespace quadriga::kernels

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "linalg/kernels/stream_blas.h"
+
 namespace quadriga::kernels::cuda {
 
 class PlannedProducts;
@@ -22,15 +24,14 @@ void check(cusolverStatus_t status, std::string_view call,
            std::source_location where = std::source_location::current());
 
 /// Words that a kernel writes and the host reads once its operation has ended; pinned.
-class Words {
+class Words final : public ResultWords {
  public:
   Words();
-  ~Words();
+  ~Words() override;
   Words(const Words&) = delete;
   Words& operator=(const Words&) = delete;
-  /// Never none: as many can be in use at once as operations can be queued on a stream.
-  int* take();
-  void give_back(int* word) { unused_.push_back(word); }
+  int* take() override;
+  void give_back(int* word) override { unused_.push_back(word); }
 
  private:
   std::vector<int*> blocks_;

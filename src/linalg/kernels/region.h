@@ -36,6 +36,10 @@ constexpr Rows rows_in(const TileRegion& region, int rows, int column) noexcept 
   return {};
 }
 
+constexpr TileRegion triangle(Uplo uplo) noexcept {
+  return {uplo == Uplo::lower ? Part::lower : Part::upper, 0};
+}
+
 template <class T>
 constexpr bool is_complex = !std::is_floating_point_v<T>;
 

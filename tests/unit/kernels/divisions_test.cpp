@@ -48,12 +48,9 @@ class Divisions : public ::testing::Test {
     const Arguments arguments{views, std::as_bytes(std::span(&params, 1)), nullptr};
     Subgraph graph(codelet.name, codelet.access, views);
     Division division(graph);
-    if constexpr (std::is_same_v<P, GemmParams>) divide_gemm(arguments, division);
-    if constexpr (std::is_same_v<P, TrsmParams>) divide_trsm(arguments, division);
-    if constexpr (std::is_same_v<P, PotrfParams>) divide_potrf(arguments, division);
-    if constexpr (std::is_same_v<P, SyrkParams>)
-      codelet.name.ends_with("herk") ? divide_herk(arguments, division)
-                                     : divide_syrk(arguments, division);
+    for (const KernelModule module : kernel_table())
+      for (const KernelSpec& spec : module())
+        if (spec.divide && &spec.codelet(type_of<T>) == &codelet) spec.divide(arguments, division);
     codelet.cpu(arguments);
     return graph.size();
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/kernels/gemm_test.cpp: gemm, syrk and herk against plain loops, all types and ops.
+#include "linalg/kernels/codelets.h"
 #include "unit/kernels/matrices.h"
 
 #include <quadriga/error.h>

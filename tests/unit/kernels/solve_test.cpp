@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/unit/kernels/solve_test.cpp: trsm and potrf by multiplying back, all types, sides and
 // triangles.
+#include "linalg/kernels/codelets.h"
 #include "unit/kernels/matrices.h"
 
 #include <quadriga/error.h>

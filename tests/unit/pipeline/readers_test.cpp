@@ -6,9 +6,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <numbers>
@@ -124,6 +127,67 @@ TEST(Fasta, NamesOfOtherChunksAreRefused) {
   EXPECT_THROW(names_of(other), Error);
   other.context = std::make_shared<int>(7);
   EXPECT_THROW(names_of(other), Error);
+}
+
+/// Three records, with the lines of their index.
+constexpr const char* indexed_text = ">a first\nMKTA\nYI\n\n> none\nGG*\n>c\nACDEF\nGHI\n";
+constexpr const char* index_text = "a\t6\t9\t4\t5\nnone\t3\t25\t3\t4\nc\t8\t32\t5\t6\n";
+
+TEST(FastaIndex, GivesTheChunksOfItsFile) {
+  const File file(indexed_text);
+  const File index(index_text);
+  const IndexedSource source = fasta(file.path(), 2, index.path());
+  EXPECT_EQ(source.sizes, (std::vector<double>{9 + 24, 8 + 16}));
+  for (const std::uint64_t number : {1, 0, 1}) {
+    const Pipeline::Source in_order = fasta(file.path(), 2);
+    Chunk expected;
+    for (std::uint64_t i = 0; i <= number; ++i) {
+      expected = Chunk(i);
+      ASSERT_TRUE(in_order(expected));
+    }
+    Chunk chunk(number);
+    ASSERT_TRUE(source.read(chunk));
+    EXPECT_EQ(names_of(chunk), names_of(expected));
+    for (const char* const field : {"residues", "starts"})
+      EXPECT_TRUE(std::ranges::equal(chunk.values<char>(field), expected.values<char>(field)))
+          << field << " of chunk " << number;
+  }
+}
+
+TEST(FastaIndex, ThatDoesntFitIsRefused) {
+  const File file(indexed_text);
+  const std::string text = index_text;
+  const auto changed = [&](std::string_view before, std::string_view after) {
+    std::string made = text;
+    return made.replace(made.find(before), before.size(), after);
+  };
+  const std::pair<std::string, const char*> wrong[] = {
+      {changed("none", "other"), "at record 'other'"},
+      {changed("\t3\t25\t3", "\t2\t25\t3"), "at record 'none'"},
+      {text.substr(0, text.rfind("c\t")), "which goes on behind its last record"},
+      {text + "d\t8\t99\t8\t9\n", "at record 'd'"},
+      {text + "d\t9223372036854775807\t99\t1\t9223372036854775807\n", "at record 'd'"},
+      {changed("25", "32"), "at record 'c'"},
+      {"a\t6\tnine\t4\t5\n", "can't be read as an index"},
+      {"a\t6\n", "can't be read as an index"},
+      {"", "which goes on behind its last record"}};
+  for (const auto& [lines, told] : wrong) {
+    const File index(lines);
+    const std::string message = said(file, [&] {
+      const IndexedSource source = fasta(file.path(), 10, index.path());
+      Chunk chunk;
+      source.read(chunk);
+    });
+    EXPECT_NE(message.find(told), std::string::npos) << lines << message;
+  }
+  const File old(index_text);
+  const auto time = std::filesystem::last_write_time(file.path());
+  std::filesystem::last_write_time(old.path(), time - std::chrono::seconds(1));
+  EXPECT_NE(said(file, [&] { fasta(file.path(), 1, old.path()); }).find("is older than FILE"),
+            std::string::npos);
+  EXPECT_NE(said(file, [&] { fasta(file.path(), 1, file.path() + ".fai"); })
+                .find("FILE.fai: can't be read"),
+            std::string::npos);
 }
 
 TEST(Voltages, SizesAreCheckedAtOnce) {

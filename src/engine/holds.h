@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/engine/holds.h: the host's access to data among tasks, see hold.h.
+//
+// Invariants
+//   1. An access is linked, under the submission lock, in the same step that finds no conflicting
+//      task; before that it waits for those found, without any lock.
+//   2. Once linked it is in `open` until it ends: at once if it can't be granted, by who asked for
+//      it, or by the engine's end. Whoever takes it out of `open` ends it, and no other.
+//   3. While it waits and lasts its data are registered: by who names them, or by `registered`.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/engine_access.h"
+#include "engine/registrations.h"
+#include "graph/failures.h"
+
+namespace quadriga {
+
+/// Any thread may call anything.
+class Holds {
+ public:
+  struct Parts {
+    Graph& graph;
+    Executor& executor;
+    Failures& failures;
+    Sharing& sharing;
+    Reductions& reductions;
+    Renaming& renaming;
+    Registrations& registrations;
+    const Waits& waits;
+    OpenHolds& open;
+    bool on_host;  ///< Tasks run on the user's memory: nothing has to be moved.
+  };
+  explicit Holds(const Parts& parts) : parts_(parts) {}
+
+  /// Waits until the host may touch these data, and aliases of theirs. `names_lost`, `passes`: as
+  /// of Hold. Errors: as Engine::on_host().
+  std::shared_ptr<Hold> hold(std::vector<HeldDatum> wanted, Nanoseconds deadline,
+                             bool names_lost = false, bool passes = false);
+  /// The same for whatever is registered in some memory; null: nothing is, or this thread is in a
+  /// body.
+  std::shared_ptr<Hold> hold_regions(std::span<const HeldRegion> regions, Nanoseconds deadline,
+                                     bool names_lost, bool passes = false);
+  /// Once; again it does nothing.
+  void end(Hold& hold);
+  /// Those that nobody would end.
+  void end_all();
+  /// Whether no task is to write any of the data, and what home holds is the newest content.
+  bool are_home(std::span<Datum* const> all) const;
+
+ private:
+  bool begin(Hold& hold, std::span<const HeldDatum> mine, std::vector<TaskRef>& conflicts);
+  void await_turn(const Hold& hold, const std::vector<TaskRef>& conflicts, Nanoseconds deadline);
+  void settle(Hold& hold, Nanoseconds deadline);
+  static std::vector<Datum*> registered_since(const Hold& hold);
+
+  const Parts parts_;
+};
+
+}  // namespace quadriga

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/unit/engine/holds_test.cpp: the host gets access when nothing is in its way, keeps tasks
+// waiting meanwhile, and leaves nothing behind if it gets none.
+#include "engine/holds.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "unit/engine/parts.h"
+
+namespace quadriga {
+namespace {
+
+class HoldsTest : public testing::Test {
+ protected:
+  bool is_held() const { return parts_.graph.has_holds(); }
+
+  IdleParts parts_;
+  std::array<double, 16> numbers_{};
+  Datum& datum_ = parts_.add(numbers_.data(), 8);
+};
+
+TEST_F(HoldsTest, WaitsForWhatIsInItsWayAndNoMore) {
+  const TaskRef reader = parts_.submit(datum_, Access::read);
+  bool waited = false;
+  parts_.executor.meanwhile = [&] {
+    waited = true;
+    parts_.end(reader);
+  };
+  const auto reads = parts_.holds.hold({{&datum_, Access::read}}, never);
+  EXPECT_FALSE(waited) << "both read";
+  parts_.holds.end(*reads);
+  const auto writes = parts_.holds.hold({{&datum_, Access::write}}, never);
+  EXPECT_TRUE(waited);
+  parts_.holds.end(*writes);
+}
+
+TEST_F(HoldsTest, TasksSubmittedMeanwhileFollow) {
+  const auto hold = parts_.holds.hold({{&datum_, Access::write}}, never);
+  const TaskRef behind = parts_.submit(datum_, Access::read);
+  EXPECT_NE(behind.task->pending.load(), 0U);
+  parts_.holds.end(*hold);
+  EXPECT_EQ(behind.task->pending.load(), 0U);
+  EXPECT_EQ(parts_.executor.overwrote, std::vector<Datum*>{&datum_});
+  parts_.end(behind);
+}
+
+TEST_F(HoldsTest, EndsOnce) {
+  const auto hold = parts_.holds.hold({{&datum_, Access::update}}, never);
+  EXPECT_TRUE(is_held());
+  parts_.holds.end(*hold);
+  parts_.holds.end(*hold);
+  EXPECT_FALSE(is_held());
+  EXPECT_EQ(parts_.executor.ended_holds, 1);
+}
+
+TEST_F(HoldsTest, WhatTheThreadHasIsNoNewAccess) {
+  const auto outer = parts_.holds.hold({{&datum_, Access::update}}, never);
+  const auto inner = parts_.holds.hold({{&datum_, Access::read}}, never);
+  EXPECT_EQ(inner->of, nullptr);
+  parts_.holds.end(*outer);
+  const auto reads = parts_.holds.hold({{&datum_, Access::read}}, never);
+  EXPECT_EQ(code_of([&] {
+              parts_.holds.hold({{&datum_, Access::write}}, never);
+            }),
+            Errc::unavailable);
+  parts_.holds.end(*reads);
+  EXPECT_FALSE(is_held());
+}
+
+TEST_F(HoldsTest, LostContentAndDeadlinesLeaveNoAccess) {
+  datum_.poisoned = true;
+  EXPECT_THROW(parts_.holds.hold({{&datum_, Access::read}}, never), std::exception);
+  EXPECT_FALSE(is_held());
+  const auto writes = parts_.holds.hold({{&datum_, Access::write}}, never);
+  parts_.holds.end(*writes);
+  EXPECT_FALSE(datum_.poisoned.load()) << "overwritten";
+
+  const TaskRef writer = parts_.submit(datum_, Access::write);
+  EXPECT_EQ(code_of([&] { parts_.holds.hold({{&datum_, Access::read}}, 0); }), Errc::deadline);
+  EXPECT_FALSE(is_held());
+  EXPECT_TRUE(parts_.open.all().empty());
+  parts_.end(writer);
+}
+
+TEST_F(HoldsTest, RegionsHoldWhatOverlapsThem) {
+  Datum& other = parts_.add(numbers_.data() + 8, 8);
+  EXPECT_EQ(parts_.holds.hold_regions({}, never, false), nullptr);
+  const std::array<HeldRegion, 1> first{{{region_of(datum_), Access::write}}};
+  const auto hold = parts_.holds.hold_regions(first, never, false);
+  ASSERT_NE(hold, nullptr);
+  ASSERT_EQ(hold->data.size(), 1U);
+  EXPECT_EQ(hold->data[0].datum, &datum_);
+  EXPECT_EQ(datum_.holders, 2U) << "it stays registered";
+  EXPECT_EQ(other.holders, 1U);
+  parts_.holds.end(*hold);
+  EXPECT_EQ(datum_.holders, 1U);
+}
+
+TEST_F(HoldsTest, AnEngineThatEndsLeavesAccessesToThoseWhoOnlyPass) {
+  Datum& other = parts_.add(numbers_.data() + 8, 8);
+  const auto stays = parts_.holds.hold({{&datum_, Access::read}}, never, false, true);
+  const auto ends = parts_.holds.hold({{&other, Access::read}}, never);
+  parts_.holds.end_all();
+  EXPECT_EQ(ends->of, nullptr);
+  EXPECT_EQ(stays->of, &parts_.holds);
+  parts_.holds.end(*stays);
+  EXPECT_FALSE(is_held());
+}
+
+TEST_F(HoldsTest, IsHomeOnceNoTaskIsToWriteIt) {
+  Datum* const data[] = {&datum_};
+  EXPECT_TRUE(parts_.holds.are_home(data));
+  const TaskRef writer = parts_.submit(datum_, Access::write);
+  EXPECT_FALSE(parts_.holds.are_home(data));
+  parts_.end(writer);
+  EXPECT_TRUE(parts_.holds.are_home(data));
+}
+
+}  // namespace
+}  // namespace quadriga
