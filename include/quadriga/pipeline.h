@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace quadriga {
@@ -63,6 +64,19 @@ FieldUses constant(std::string name, const View& value);
 FieldUses reduces(std::string name, std::function<FieldShape(const Chunk&)> shape,
                   StreamReduction reduction);
 
+template <class OfStream>
+class PerStream;
+
+/// A call of a library with what it needs once per stream, such as a plan: Pipeline::library().
+template <class OfStream>
+struct LibraryCall {
+  using Call = std::function<void(OfStream& plan, const Arguments& arguments)>;
+  std::string name;
+  Call cpu = {};   ///< On CPU cores and emulated devices; empty: it doesn't run there.
+  Call cuda = {};  ///< Queues on arguments.stream.
+  std::function<Cost(const Arguments& arguments)> cost = {};  ///< As Codelet's.
+};
+
 /// A stream of chunks through stages. Add the stages in order; then call run() or next().
 ///
 /// Errors:  a stage's failure is raised as task_failed, naming stage and chunk, with the stage's
@@ -102,6 +116,24 @@ class Pipeline {
     return kernel(
         codelet, uses,
         Params([kept = std::vector(bytes.begin(), bytes.end())](const Chunk&) { return kept; }));
+  }
+  /// A kernel that calls a library with what per_stream(make) (per_stream.h) makes for its stream.
+  /// Default of `uses`: it updates the field that the kernel before writes or updates. Errors:
+  /// invalid_argument if there isn't one such field, or `call` has no function.
+  template <class OfStream>
+  Pipeline& library(const std::type_identity_t<LibraryCall<OfStream>>& call,
+                    std::shared_ptr<PerStream<OfStream>> plans,
+                    std::initializer_list<FieldUses> uses = {}) {
+    const auto with_plan = [&plans](const auto& of_plan) -> Kernel {
+      if (!of_plan) return nullptr;
+      return [of_plan, plans](const Arguments& a) { of_plan(plans->of(a), a); };
+    };
+    Codelet codelet{};
+    codelet.name = call.name;
+    codelet.cpu = with_plan(call.cpu);
+    codelet.cuda = with_plan(call.cuda);
+    codelet.cost = call.cost;
+    return library(std::move(codelet), uses);
   }
   /// On the host: several chunks at once; one at a time; one at a time in the source's order.
   Pipeline& parallel(Body body, std::string name = "parallel");
@@ -151,6 +183,8 @@ class Pipeline {
   Engine& engine() const;
 
  private:
+  Pipeline& library(Codelet codelet, std::initializer_list<FieldUses> uses);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -32,7 +32,8 @@ IndexedSource fasta(std::string path, std::int64_t records, std::string index);
 const std::vector<std::string>& names_of(const Chunk& chunk);
 
 /// Chunks of a file of complex voltages without a header, signed bytes in pairs, real part first.
-/// The field "array" has 2 * `samples` of them: `chunk.values<std::int8_t>("array")`.
+/// The field "array" has 2 * `samples` of them: `chunk.values<std::int8_t>("array")`. Copies of the
+/// source, as of fasta()'s, go on where another has read.
 ///
 /// Errors:  invalid_argument at once if `samples` isn't positive, or the file's samples aren't a
 ///          multiple of it; io at once if it can't be read or ends within a pair; later, from the

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/cgroup.h"
@@ -140,6 +142,19 @@ struct Pipeline::Impl {
     };
   }
 
+  /// The one that the last stage, a kernel, has changed.
+  std::string field_before(const std::string& library) const {
+    std::set<std::string> changed;
+    if (!stages.empty())
+      for (const FieldUse& use : stages.back().uses)
+        if (use.access != Access::read && !use.reduction) changed.insert(use.name);
+    require(changed.size() == 1,
+            "library '" + library +
+                "' updates the field that the kernel before it changes, which "
+                "there must be one of; expected its fields, such as {updates(\"x\")}");
+    return *changed.begin();
+  }
+
   void add(Stage stage) {
     require(!flow_, "stages are added before the run begins");
     stages.push_back(std::move(stage));
@@ -176,6 +191,7 @@ struct Pipeline::Impl {
   PipelineOptions options;
   FlowOptions flow_options;
   std::unique_ptr<Engine> own;
+  std::deque<Codelet> libraries;  ///< Of stages; they stay where they are.
   std::vector<Stage> stages;
   Source source;
   Lending lending = Lending::fresh;
@@ -232,6 +248,15 @@ Pipeline& Pipeline::kernel(const Codelet& codelet, FieldUses uses, Params params
   stage.params = std::move(params);
   impl_->add(std::move(stage));
   return *this;
+}
+
+Pipeline& Pipeline::library(Codelet codelet, std::initializer_list<FieldUses> uses) {
+  require(codelet.cpu || codelet.cuda, "library '" + codelet.name + "' has no function to call");
+  FieldUses all;
+  for (const FieldUses& each : uses) all.insert(all.end(), each.begin(), each.end());
+  if (all.empty()) all = updates(impl_->field_before(codelet.name));
+  for (const FieldUse& use : all) codelet.access.push_back(use.access);
+  return kernel(impl_->libraries.emplace_back(std::move(codelet)), std::move(all));
 }
 
 Pipeline& Pipeline::parallel(Body body, std::string name) {

@@ -8,8 +8,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from .. import _core, mapped
 from ..arguments import whole
 from ..current import innermost
@@ -20,6 +18,7 @@ from .chunk import Chunk, label_of
 from .front import Front
 from .pending import Pending
 from .progress import Progress, Told, progress_of
+from .reduction import Reduced
 from .rows import Rows
 from .stages import Stages
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
@@ -279,15 +278,20 @@ class Pipeline(Stages):
         return from_core(self._flow.stats(), self._rows.chunk if self._rows is not None else 0)
 
     @property
-    def reduced(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The results of `reduce` by name, once the run has succeeded; empty before.
+    def reduced(self) -> Reduced:
+        """The results of `reduce` by name, a dict, once the run has succeeded; empty before.
 
-        Empty for a run without chunks.
+        Empty for a run without chunks. A maximum or minimum of no elements is left out. What isn't
+        there raises `InvalidArgument`, which says why.
         """
         if self._flow is None or self._front is None:
-            return {}
+            return Reduced(self._stages, "the pipeline hasn't run yet")
         known = self._front.reductions
-        return {known[use].name: known[use].result(at) for use, at in self._flow.reduced()}
+        why = "no chunk came, or the run hasn't ended well"
+        found = Reduced(self._stages, why)
+        for use, at in self._flow.reduced():
+            found.add(known[use], at)
+        return found
 
     @property
     def failures(self) -> list[ChunkFailure]:

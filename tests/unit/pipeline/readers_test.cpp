@@ -213,6 +213,23 @@ TEST(Voltages, SizesAreCheckedAtOnce) {
   EXPECT_EQ(said(odd, [&] { voltages("/", 1); }), "/: is a folder; expected a file");
 }
 
+TEST(Voltages, CopiesOfASourceReadOneFile) {
+  const File file("abcdefghijkl");
+  Pipeline::Source first = voltages(file.path(), 2);
+  Pipeline::Source second = first;
+  std::string read;
+  for (const Pipeline::Source* const next : {&first, &second, &second}) {
+    Chunk chunk;
+    ASSERT_TRUE((*next)(chunk));
+    const auto values = chunk.values<char>("array");
+    read.append(values.begin(), values.end());
+  }
+  EXPECT_EQ(read, "abcdefghijkl");
+  Chunk none;
+  EXPECT_FALSE(first(none));
+  EXPECT_FALSE(second(none));
+}
+
 TEST(Voltages, AFileThatBecomesShorterEndsTheRunWithAnError) {
   const File file(std::string(400, 'a'));
   Pipeline pipeline({.devices = "cpu:1"});
@@ -300,14 +317,12 @@ TEST_P(ProgramTest, ASpectrometer) {
           at(a.operands[1], i / cols, i % cols) = {static_cast<float>(pairs[2 * i]),
                                                    static_cast<float>(pairs[2 * i + 1])};
       }};
-  const Codelet columns{.name = "columns",
-                        .access = {Access::update},
-                        .cpu = [plans = per_stream(make_plan)](const Arguments& a) {
-                          const View& x = a.operands[0];
-                          for (std::int64_t c = 0; c < cols; ++c)
-                            transform(plans->of(a), rows,
-                                      [&](std::int64_t r) -> Complex& { return at(x, r, c); });
-                        }};
+  const LibraryCall<Plan> columns{.name = "columns", .cpu = [](Plan& plan, const Arguments& a) {
+                                    for (std::int64_t c = 0; c < cols; ++c)
+                                      transform(plan, rows, [&](std::int64_t r) -> Complex& {
+                                        return at(a.operands[0], r, c);
+                                      });
+                                  }};
   const Codelet twiddle{.name = "twiddle",
                         .access = {Access::update},
                         .cpu = [plans = per_stream(make_plan)](const Arguments& a) {
@@ -316,14 +331,12 @@ TEST_P(ProgramTest, ASpectrometer) {
                               at(a.operands[0], r, c) *=
                                   plans->of(a)[static_cast<std::size_t>(r * c)];
                         }};
-  const Codelet across{.name = "rows",
-                       .access = {Access::update},
-                       .cpu = [plans = per_stream(make_plan)](const Arguments& a) {
-                         const View& x = a.operands[0];
-                         for (std::int64_t r = 0; r < rows; ++r)
-                           transform(plans->of(a), cols,
-                                     [&](std::int64_t c) -> Complex& { return at(x, r, c); });
-                       }};
+  const LibraryCall<Plan> across{.name = "rows", .cpu = [](Plan& plan, const Arguments& a) {
+                                   for (std::int64_t r = 0; r < rows; ++r)
+                                     transform(plan, cols, [&](std::int64_t c) -> Complex& {
+                                       return at(a.operands[0], r, c);
+                                     });
+                                 }};
   const Codelet power{
       .name = "power", .access = {Access::read, Access::write}, .cpu = [](const Arguments& a) {
         for (int k = 0; k < size; ++k)
@@ -336,9 +349,9 @@ TEST_P(ProgramTest, ASpectrometer) {
   Pipeline sky({.memory = "64KiB", .engine = engine_.get()});
   sky.source(voltages(file.path(), size))
       .kernel(unpack, {reads("array"), temporary("x", matrix)})
-      .kernel(columns, {updates("x")})
+      .library(columns, per_stream(make_plan))
       .kernel(twiddle, {updates("x")})
-      .kernel(across, {updates("x")})
+      .library(across, per_stream(make_plan))
       .kernel(power, {reads("x"), writes("spectrum", line)})
       .serial_in_order([&](const Chunk& c) {
         const auto values = c.values<float>("spectrum");
