@@ -138,8 +138,8 @@ Pipeline::Source fasta(std::string path, std::int64_t records) {
 }
 
 IndexedSource fasta(std::string path, std::int64_t records, std::string index) {
-  auto reader = std::make_shared<FastaReader>(path, records);
   require(records > 0, "fasta(): records of a chunk must be at least 1");
+  auto reader = std::make_shared<FastaReader>(path, records);
   const auto known = std::make_shared<const FastaIndex>(std::move(path), std::move(index));
   const auto each = static_cast<std::size_t>(records);
   IndexedSource made;

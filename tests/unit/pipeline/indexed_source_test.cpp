@@ -194,6 +194,33 @@ TEST_P(IndexedSourceTest, OfAFlatMapIsntEstimated) {
   }
 }
 
+TEST_P(IndexedSourceTest, AFewChunksDoAsWellAsAll) {
+  if (GetParam() != Where::virtual_clock) GTEST_SKIP() << "times are those of the virtual clock";
+  const auto seconds = [this](std::uint64_t seed, int look_ahead, bool has_sizes) {
+    const std::vector<std::int64_t> lengths = random_lengths(40, seed);
+    PipelineOptions given = options();
+    given.look_ahead = look_ahead;
+    Pipeline pipeline(given);
+    if (has_sizes)
+      pipeline.source(indexed(lengths));
+    else
+      pipeline.source(numbers(lengths));
+    return pipeline.kernel(double_, {reads("x"), writes("y", like_x)}).run().seconds;
+  };
+  double few = 0;
+  double few_indexed = 0;
+  double all = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    few += seconds(seed, 4, false);
+    few_indexed += seconds(seed, 4, true);
+    all += seconds(seed, 40, false);
+  }
+  EXPECT_LT(few_indexed, few);
+  EXPECT_LT(few_indexed - all, (few - all) / 4);
+  RecordProperty("few", std::to_string(few / all));
+  RecordProperty("few_indexed", std::to_string(few_indexed / all));
+}
+
 TEST_P(IndexedSourceTest, OfNoChunksEndsAtOnce) {
   Pipeline pipeline(options());
   pipeline.source(indexed({})).kernel(double_, {reads("x"), writes("y", like_x)});
