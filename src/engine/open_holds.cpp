@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/sharing.h"
 
@@ -22,11 +23,16 @@ void OpenHolds::add(std::shared_ptr<Hold> hold) {
   count_.fetch_add(1, std::memory_order_release);
 }
 
-bool OpenHolds::take(const Hold& hold) {
+void OpenHolds::remove(const Hold& hold) {
   const std::lock_guard lock(mutex_);
-  if (std::erase_if(holds_, [&](const auto& each) { return each.get() == &hold; }) == 0)
-    return false;
+  std::erase_if(holds_, [&](const auto& each) { return each.get() == &hold; });
   count_.fetch_sub(1, std::memory_order_release);
+}
+
+bool OpenHolds::keep(Hold& hold, std::vector<Datum*>& registered) {
+  const std::lock_guard lock(mutex_);  // who ends it takes `of`, then this lock
+  if (!hold.of.load()) return false;
+  hold.registered = std::move(registered);
   return true;
 }
 

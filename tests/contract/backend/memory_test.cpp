@@ -254,14 +254,14 @@ TEST_P(MemoryBackend, CopiesByShortRunsAreSlowAndHoldUpNoOthers) {
 }
 
 TEST_P(MemoryBackend, DestroyedWithCopiesRunningItDoesNotHang) {
-  start(contract_machine(GetParam().kind, 100));
+  start(contract_machine(GetParam().kind, 10));
   std::vector<std::byte> host(4096);
   std::byte* device = backend_->allocate(0, 4096);
-  backend_->copy(in(0), {0, 1, host.data(), device, 4096});  // 40 s
+  backend_->copy(in(0), {0, 1, host.data(), device, 4096});  // 400 s
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const auto begin = std::chrono::steady_clock::now();
   backend_.reset();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(100));
 }
 
 }  // namespace

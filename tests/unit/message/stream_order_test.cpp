@@ -227,7 +227,7 @@ TEST(StreamOrder, WhoWithdrawsWhatAnotherProcessCopiesLeavesTheLockToOthers) {
     // One that waits with the lock ends when the receiver goes on after all.
     std::promise<void> over;
     const auto guard = std::async(std::launch::async, [&, ended = over.get_future()] {
-      ended.wait_for(std::chrono::seconds(10));
+      ended.wait_for(std::chrono::seconds(240));
       kill(static_cast<pid_t>(process), SIGCONT);
     });
     bool has_ended = false;
@@ -268,7 +268,7 @@ void send_to_stopped(const std::function<void(CommunicatorCore& comm, const Tran
     // Whoever waits for it in vain ends when it goes on after all.
     std::promise<void> over;
     const auto guard = std::async(std::launch::async, [&, ended = over.get_future()] {
-      ended.wait_for(std::chrono::seconds(10));
+      ended.wait_for(std::chrono::seconds(240));
       kill(static_cast<pid_t>(process), SIGCONT);
     });
     run(comm, comm.start_send(numbers.place(), 1, 0, std::make_shared<int>(0)), numbers);
