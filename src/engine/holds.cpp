@@ -233,7 +233,7 @@ void Holds::end_taken(Hold& hold) {
     count->fetch_sub(1, std::memory_order_release);  // the engine may go from here on
   };
   const std::unique_ptr<std::atomic<std::size_t>, decltype(uncount)> counted(&lasting_, uncount);
-  parts_.open.remove(hold);
+  parts_.open.take(hold);
   std::vector<Datum*> written;
   std::vector<Datum*> others;
   if (hold.granted) {

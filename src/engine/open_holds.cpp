@@ -23,10 +23,12 @@ void OpenHolds::add(std::shared_ptr<Hold> hold) {
   count_.fetch_add(1, std::memory_order_release);
 }
 
-void OpenHolds::remove(const Hold& hold) {
+bool OpenHolds::take(const Hold& hold) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(holds_, [&](const auto& each) { return each.get() == &hold; });
+  if (std::erase_if(holds_, [&](const auto& each) { return each.get() == &hold; }) == 0)
+    return false;
   count_.fetch_sub(1, std::memory_order_release);
+  return true;
 }
 
 bool OpenHolds::keep(Hold& hold, std::vector<Datum*>& registered) {

@@ -25,7 +25,8 @@ class OpenHolds {
   explicit OpenHolds(const Graph& graph) : graph_(graph) {}
 
   void add(std::shared_ptr<Hold> hold);
-  void remove(const Hold& hold);
+  /// False if it isn't there.
+  bool take(const Hold& hold);
   /// Adds registrations to an access for as long as it lasts; false if somebody ends it.
   bool keep(Hold& hold, std::vector<Datum*>& registered);
   std::vector<std::shared_ptr<Hold>> all() const;

@@ -199,6 +199,7 @@ TEST(StreamOrder, AnInterruptOrTheCollectivesEndEndsTheWaitForAStream) {
               interrupts ? Errc::io : Errc::cancelled);
     EXPECT_EQ(code_of([&] { pair.receiver.barrier(enough); }), Errc::cancelled);
     pair.stream.let_go();
+    while (!order->is_reached()) std::this_thread::yield();  // else it still waits, and is ended
     pair.sender.await_stream(order, CallKind::bcast, enough);
   }
 }
