@@ -95,10 +95,8 @@ void HostAccess::release() noexcept {
 
 /// What went wrong is some task's, and told by who waits for it.
 void EngineAccess::end(Hold& hold) noexcept {
-  Holds* const holds = hold.of;
-  if (!holds) return;
   try {
-    holds->end(hold);
+    Holds::end(hold);
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an access on the host did not end: {}", error.what()));
   }
