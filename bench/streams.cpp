@@ -55,6 +55,7 @@ struct Run {
   double ratio = 1;
   Order order = Order::adaptive;
   int look_ahead = static_cast<int>(chunk_count);
+  bool is_announced = false;  ///< Whether the source tells sizes before content.
 };
 
 PipelineStats simulate(const Run& run, const std::vector<std::int64_t>& sizes) {
@@ -77,17 +78,19 @@ PipelineStats simulate(const Run& run, const std::vector<std::int64_t>& sizes) {
   of_pipeline.look_ahead = run.look_ahead;
   of_pipeline.host_memory = "1TiB";
   Pipeline pipeline(of_pipeline);
-  pipeline
-      .source([&](Chunk& chunk) {
-        if (chunk.number() >= sizes.size()) return false;
-        auto* const first = static_cast<std::byte*>(memory.get());
-        const std::int64_t bytes = sizes[chunk.number()];
-        chunk.lend("x", {first + static_cast<std::int64_t>(chunk.number()) * largest_chunk, bytes,
-                         1, bytes, DType::bytes});
-        return true;
-      })
-      .kernel(dummy, {updates("x")});
-  return pipeline.run();
+  const Pipeline::Source read = [&](Chunk& chunk) {
+    if (chunk.number() >= sizes.size()) return false;
+    auto* const first = static_cast<std::byte*>(memory.get());
+    const std::int64_t bytes = sizes[chunk.number()];
+    chunk.lend("x", {first + static_cast<std::int64_t>(chunk.number()) * largest_chunk, bytes, 1,
+                     bytes, DType::bytes});
+    return true;
+  };
+  if (run.is_announced)
+    pipeline.source({.read = read, .sizes = {sizes.begin(), sizes.end()}});
+  else
+    pipeline.source(read);
+  return pipeline.kernel(dummy, {updates("x")}).run();
 }
 
 /// Percent over the bound.
@@ -148,9 +151,9 @@ void overheads_of(const std::string& name, int seeds, bool is_table, OverheadOf 
 }
 
 void overheads(const std::string& name, Order order, int look_ahead, SizesOf sizes_of, int seeds,
-               bool is_table) {
+               bool is_table, bool is_announced = false) {
   overheads_of(name, seeds, is_table, [&](int devices, double ratio, std::uint64_t seed) {
-    return overhead(simulate({devices, ratio, order, look_ahead}, sizes_of(seed)));
+    return overhead(simulate({devices, ratio, order, look_ahead, is_announced}, sizes_of(seed)));
   });
 }
 
@@ -207,6 +210,8 @@ void streams(const Settings& settings) {
   if (wants("fixed")) overheads("fixed", Order::adaptive, all, fixed, 1, is_table);
   if (wants("random")) overheads("random", Order::adaptive, all, random_sizes, seeds, is_table);
   if (wants("ahead-8")) overheads("ahead-8", Order::adaptive, 8, random_sizes, seeds, is_table);
+  if (wants("announced"))
+    overheads("announced", Order::adaptive, 8, random_sizes, seeds, is_table, true);
   if (wants("first-come"))
     overheads("first-come", Order::first_come, all, random_sizes, seeds, is_table);
   if (wants("largest")) overheads("largest", Order::largest, all, random_sizes, seeds, is_table);
@@ -216,9 +221,10 @@ void streams(const Settings& settings) {
   if (run == "volume") stream_volume(settings), is_known = true;
   if (wants("cost")) stream_cost(settings);
   if (wants("stages")) stream_stages(settings);
-  require(is_known, fmt::format("--run {}: expected all, fixed, random, ahead-8, first-come, "
-                                "largest, by-hand, rate, cost, stages, figures or volume",
-                                run));
+  require(is_known,
+          fmt::format("--run {}: expected all, fixed, random, ahead-8, announced, "
+                      "first-come, largest, by-hand, rate, cost, stages, figures or volume",
+                      run));
 }
 
 }  // namespace quadriga::bench

@@ -41,6 +41,7 @@ PUBLIC = {
     "chunk.h": "pipeline",
     "pipeline.h": "pipeline",
     "readers.h": "pipeline",
+    "pipeline_options.h": "pipeline",
     "pipeline_stats.h": "pipeline",
     "per_stream.h": "pipeline",
 }

@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -106,6 +107,17 @@ class Chunk {
 
   ChunkId id_;
   std::vector<Field> fields_;
+};
+
+/// A source that gives any chunk by its number, such as a file with an index, and knows the sizes
+/// of all of them. Chunks are read as the order takes them, so a few that are there (look_ahead) do
+/// as well as all; in the source's order where results, a stage or a flat_map need it.
+struct IndexedSource {
+  /// Fills the chunk chunk.number(). Called by one thread at a time, when there is room.
+  std::function<bool(Chunk& chunk)> read;
+  /// By number, in any unit: only which is larger counts. The run takes a chunk's memory and load
+  /// from its content.
+  std::vector<double> sizes;
 };
 
 }  // namespace quadriga

@@ -5,6 +5,7 @@
 #include <quadriga/chunk.h>
 #include <quadriga/codelet.h>
 #include <quadriga/engine.h>
+#include <quadriga/pipeline_options.h>
 #include <quadriga/pipeline_stats.h>
 
 #include <cstdint>
@@ -14,54 +15,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace quadriga {
-
-/// Which of the waiting chunks goes to a device next.
-enum class Order : std::uint8_t {
-  adaptive,  ///< Two small ones per device, then the largest first, small ones last.
-  largest,
-  first_come,
-  smallest,
-};
-
-/// How many chunks a stage on the host processes at once.
-enum class StageMode : std::uint8_t {
-  parallel,         ///< Several.
-  serial,           ///< One.
-  serial_in_order,  ///< One, in the source's order.
-};
-
-/// How a run reacts when a stage fails.
-enum class OnError : std::uint8_t {
-  raise,  ///< The chunks before the one that failed arrive, then the failure is raised.
-  skip,   ///< The chunk is dropped, its failure is counted and kept, the others continue.
-};
-
-/// How a run treats its source while there is no room for another chunk.
-enum class OnFull : std::uint8_t {
-  wait,  ///< The source isn't called until there is.
-  drop,  ///< It is called all the time, as live data require; what doesn't fit is dropped, counted.
-};
-
-/// Options of a new pipeline. Empty and zero stand for the default.
-struct PipelineOptions {
-  std::string memory = {};       ///< Per device, such as "4GiB"; default: all that tiles may use.
-  std::string host_memory = {};  ///< For chunks in progress; default: half of the engine's.
-  std::string devices = {};      ///< As EngineOptions::devices, for a separate engine.
-  Engine* engine = nullptr;      ///< Instead of a separate one; must outlive the pipeline.
-  Order order = Order::adaptive;
-  OnError on_error = OnError::raise;
-  OnFull on_full = OnFull::wait;
-  int look_ahead = 64;  ///< Limit of chunks read that are not yet on a device or a result.
-  /// The limit L: chunks of a device, in copies or kernels; default: one arriving, one in its
-  /// kernels and one leaving; on the host, one per core and one more.
-  int most_on_device = 0;
-  int most_on_link = 0;  ///< The limit G: copies on a link at once; default: as many as fill it.
-  int most_in_all = 0;   ///< The limit M: chunks on all devices.
-  int threads = 0;       ///< Limit of concurrent bodies of parallel stages; default: usable cores.
-};
 
 /// Rows, columns and type of a field that a kernel writes.
 struct FieldShape {
@@ -107,6 +64,19 @@ FieldUses constant(std::string name, const View& value);
 FieldUses reduces(std::string name, std::function<FieldShape(const Chunk&)> shape,
                   StreamReduction reduction);
 
+template <class OfStream>
+class PerStream;
+
+/// A call of a library with what it needs once per stream, such as a plan: Pipeline::library().
+template <class OfStream>
+struct LibraryCall {
+  using Call = std::function<void(OfStream& plan, const Arguments& arguments)>;
+  std::string name;
+  Call cpu = {};   ///< On CPU cores and emulated devices; empty: it doesn't run there.
+  Call cuda = {};  ///< Queues on arguments.stream.
+  std::function<Cost(const Arguments& arguments)> cost = {};  ///< As Codelet's.
+};
+
 /// A stream of chunks through stages. Add the stages in order; then call run() or next().
 ///
 /// Errors:  a stage's failure is raised as task_failed, naming stage and chunk, with the stage's
@@ -132,6 +102,9 @@ class Pipeline {
   Pipeline& operator=(Pipeline&&) = delete;
 
   Pipeline& source(Source next, Lending lending = Lending::fresh);
+  /// Errors: invalid_argument if a size isn't a finite number, at least 0; of the run, naming a
+  /// chunk that has a size and isn't there, once those before have arrived.
+  Pipeline& source(IndexedSource source, Lending lending = Lending::fresh);
   /// Operands in the order of `uses`; consecutive kernels run where the chunk is, without a copy.
   /// The codelet must outlive the pipeline. Errors: invalid_argument if modes disagree.
   Pipeline& kernel(const Codelet& codelet, std::initializer_list<FieldUses> uses,
@@ -143,6 +116,24 @@ class Pipeline {
     return kernel(
         codelet, uses,
         Params([kept = std::vector(bytes.begin(), bytes.end())](const Chunk&) { return kept; }));
+  }
+  /// A kernel that calls a library with what per_stream(make) (per_stream.h) makes for its stream.
+  /// Default of `uses`: it updates the field that the kernel before writes or updates. Errors:
+  /// invalid_argument if there isn't one such field, or `call` has no function.
+  template <class OfStream>
+  Pipeline& library(const std::type_identity_t<LibraryCall<OfStream>>& call,
+                    std::shared_ptr<PerStream<OfStream>> plans,
+                    std::initializer_list<FieldUses> uses = {}) {
+    const auto with_plan = [&plans](const auto& of_plan) -> Kernel {
+      if (!of_plan) return nullptr;
+      return [of_plan, plans](const Arguments& a) { of_plan(plans->of(a), a); };
+    };
+    Codelet codelet{};
+    codelet.name = call.name;
+    codelet.cpu = with_plan(call.cpu);
+    codelet.cuda = with_plan(call.cuda);
+    codelet.cost = call.cost;
+    return library(std::move(codelet), uses);
   }
   /// On the host: several chunks at once; one at a time; one at a time in the source's order.
   Pipeline& parallel(Body body, std::string name = "parallel");
@@ -178,7 +169,10 @@ class Pipeline {
   /// `seconds` per chunk: the source's first, then one per stage in order; 0: the time given to
   /// takes(). Those of kernels count if their cost is unknown. Errors: unavailable naming a kernel
   /// without either, or a flat_map that throws, or makes more than a million chunks of one.
-  PipelineEstimate estimate(std::span<const Chunk> chunks, std::span<const double> seconds = {});
+  /// Without chunks: over all those of an IndexedSource. It reads the smallest and the largest;
+  /// what others ask for is on the line between these, by their sizes. Not with a flat_map.
+  PipelineEstimate estimate(std::span<const Chunk> chunks = {},
+                            std::span<const double> seconds = {});
 
   void set_order(Order order);  ///< Also during a run, from any thread.
   PipelineStats stats() const;  ///< Also during a run, from any thread.
@@ -189,6 +183,8 @@ class Pipeline {
   Engine& engine() const;
 
  private:
+  Pipeline& library(Codelet codelet, std::initializer_list<FieldUses> uses);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -20,12 +20,20 @@ namespace quadriga {
 ///          sequence is empty or has anything but letters, '*' and '-'.
 Pipeline::Source fasta(std::string path, std::int64_t records);
 
+/// The same by an index of the file, as `samtools faidx` writes it: any chunk can be read by its
+/// number, and sizes are known before content.
+///
+/// Errors:  as above; io also at once if the index is older than the file or can't be of it, and
+///          from the source where the file doesn't have the index's names and lengths.
+IndexedSource fasta(std::string path, std::int64_t records, std::string index);
+
 /// What follows '>', up to the first space, by sequence of a chunk of fasta(). Errors:
 /// invalid_argument for other chunks, and for parts.
 const std::vector<std::string>& names_of(const Chunk& chunk);
 
 /// Chunks of a file of complex voltages without a header, signed bytes in pairs, real part first.
-/// The field "array" has 2 * `samples` of them: `chunk.values<std::int8_t>("array")`.
+/// The field "array" has 2 * `samples` of them: `chunk.values<std::int8_t>("array")`. Copies of the
+/// source, as of fasta()'s, go on where another has read.
 ///
 /// Errors:  invalid_argument at once if `samples` isn't positive, or the file's samples aren't a
 ///          multiple of it; io at once if it can't be read or ends within a pair; later, from the

@@ -94,18 +94,22 @@ class Ending:
         try:
             yield
         except BaseException as failure:
-            self.behind(close, leaves=isinstance(failure, KeyboardInterrupt))
+            self.behind(close, failure, leaves=isinstance(failure, KeyboardInterrupt))
             raise
 
-    def behind(self, close: Callable[[], None], leaves: bool) -> None:
-        """Ends while an exception is on its way, which stays the one that is raised."""
+    def behind(self, close: Callable[[], None], raised: BaseException | None, leaves: bool) -> None:
+        """Ends while an exception is on its way, which stays the one that is raised.
+
+        A failure with its words has its cause, and is no news.
+        """
         if leaves:
             self.leave()
             return
         try:
             close()
         except Error as failure:
-            warnings.warn(f"an engine was closed: {failure}", RuntimeWarning, stacklevel=3)
+            if str(failure) != str(raised):
+                warnings.warn(f"an engine was closed: {failure}", RuntimeWarning, stacklevel=3)
 
     def leave(self) -> None:
         """The same without waiting; it ends in the background."""

@@ -443,7 +443,7 @@ class Engine:
             current.leave(self._block)
             self._block = None
         if kind is not None:
-            self._ending.behind(self.close, leaves=not issubclass(kind, Exception))
+            self._ending.behind(self.close, error, leaves=not issubclass(kind, Exception))
         elif self._ending.is_due:
             with self._ending.ends_behind(self.close):
                 self.wait()

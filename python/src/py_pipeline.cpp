@@ -307,7 +307,7 @@ class PyFlow {
 PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, int order,
                  bool skips, bool misses, std::size_t memory, std::size_t host_memory,
                  int look_ahead, int most_on_device, int most_on_link, int most_in_all, int threads,
-                 bool takes) {
+                 bool takes, const nb::object& sizes) {
   FlowOptions options;
   if (takes) options.source_seconds = seconds_of(front, -1);
   options.order = static_cast<Order>(order);
@@ -321,6 +321,9 @@ PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, i
   options.most_on_link = most_on_link;
   options.most_in_all = most_in_all;
   options.threads = threads;
+  if (!sizes.is_none())
+    options.sizes =
+        std::make_shared<const std::vector<double>>(nb::cast<std::vector<double>>(sizes));
   return {state, std::move(front), stages, options};
 }
 
@@ -393,7 +396,8 @@ nb::typed<nb::list, nb::any> reduced_of(PyFlow& self) {
 }
 
 Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads, bool takes,
-              const nb::object& chunks, const std::vector<double>& seconds) {
+              const nb::object& chunks, const std::vector<double>& seconds,
+              const std::vector<double>& sizes) {
   FlowOptions options;
   options.threads = threads;
   if (takes) options.source_seconds = seconds_of(front, -1);
@@ -410,7 +414,7 @@ Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int 
   {
     const GilReleased released;
     found = estimate_stream(state->engine().machine(), StagePlan(std::move(made)), options, like,
-                            seconds);
+                            seconds, sizes);
   }
   Told told;
   told["seconds"] = found.seconds;
@@ -447,7 +451,8 @@ std::int64_t choose(PyEngine& engine, nb::object front, const nb::object& stages
 
 void bind_pipeline(nb::module_& module) {
   module.def("estimate_pipeline", estimate, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
-             nb::arg("threads"), nb::arg("takes"), nb::arg("chunks"), nb::arg("seconds"));
+             nb::arg("threads"), nb::arg("takes"), nb::arg("chunks"), nb::arg("seconds"),
+             nb::arg("sizes"));
   module.def("choose_rows", choose, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
              nb::arg("memory"), nb::arg("host_memory"), nb::arg("most_on_device"),
              nb::arg("threads"), nb::arg("shown"), nb::arg("rows"));
@@ -455,7 +460,8 @@ void bind_pipeline(nb::module_& module) {
       .def(nb::new_(&make_flow), nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
            nb::arg("order"), nb::arg("skips"), nb::arg("misses"), nb::arg("memory"),
            nb::arg("host_memory"), nb::arg("look_ahead"), nb::arg("most_on_device"),
-           nb::arg("most_on_link"), nb::arg("most_in_all"), nb::arg("threads"), nb::arg("takes"))
+           nb::arg("most_on_link"), nb::arg("most_in_all"), nb::arg("threads"), nb::arg("takes"),
+           nb::arg("sizes").none())
       .def("run", &PyFlow::run, nb::arg("seconds"))
       .def(
           "next",

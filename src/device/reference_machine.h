@@ -14,4 +14,9 @@ const Machine& reference_machine();
 /// How fast that machine's device is, to compare others with.
 const DeviceSpeed& reference_speed();
 
+/// What planning costs on a machine: that of the reference where its description doesn't say.
+const PlanningCost& planning_cost(const Machine& machine);
+/// What queueing an operation costs its host: the same.
+double operation_seconds(const Machine& machine);
+
 }  // namespace quadriga

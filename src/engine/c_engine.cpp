@@ -24,7 +24,9 @@ std::int64_t c_guarded(const std::function<std::int64_t()>& call) noexcept try {
 }
 
 void refuse(int argument, const std::string& what) {
-  throw WrongArgument{argument, "argument " + std::to_string(argument) + ": " + what};
+  std::string text = "argument " + std::to_string(argument) + ": ";
+  for (const char each : what) each ? text += each : text += "\\0";  // it would end the message
+  throw WrongArgument{argument, text};
 }
 
 DType dtype_of(int argument, char letter, std::string_view letters) {

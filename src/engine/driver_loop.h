@@ -22,6 +22,7 @@
 #include "engine/releases.h"
 #include "engine/run_record.h"
 #include "engine/waiters.h"
+#include "memory/link_tokens.h"
 #include "schedule/scheduler.h"
 
 namespace quadriga {
@@ -40,7 +41,7 @@ class DriverLoop {
   };
   /// `is_virtual`: time passes only while something is in flight.
   DriverLoop(const Parts& parts, bool is_virtual)
-      : parts_(parts), is_virtual_(is_virtual), completions_(64) {}
+      : parts_(parts), is_virtual_(is_virtual), completions_(ends_at_once) {}
 
   /// Takes messages and requests, decides, then takes completions until the deadline. False if
   /// nothing happened and nothing is in flight.

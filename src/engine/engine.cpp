@@ -182,6 +182,7 @@ void Engine::Impl::end() noexcept {
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
   }
+  holds->await_ended();
   others.leave();
 }
 

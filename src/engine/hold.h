@@ -38,7 +38,8 @@ struct HeldDatum {
 };
 
 struct Hold {
-  std::atomic<Holds*> of{nullptr};  ///< Null once it has ended, or there is nothing to end.
+  /// Null once somebody ends it, or if there is nothing to end: who takes it out ends the hold.
+  std::atomic<Holds*> of{nullptr};
   Task* task = nullptr;
   std::vector<HeldDatum> asked;    ///< What the host asked for.
   std::vector<HeldDatum> data;     ///< With aliases, and without what the thread had already.

@@ -6,7 +6,9 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <thread>
 
 #include "base/log.h"
 #include "engine/bodies.h"
@@ -133,6 +135,7 @@ std::shared_ptr<Hold> Holds::hold(std::vector<HeldDatum> wanted, Nanoseconds dea
     return hold;
   }
   hold->of = this;
+  lasting_.fetch_add(1);
   parts_.open.add(hold);
   try {
     settle(*hold, deadline);
@@ -223,8 +226,15 @@ std::vector<Datum*> Holds::registered_since(const Hold& hold) {
 }
 
 void Holds::end(Hold& hold) {
-  if (!parts_.open.take(hold)) return;
-  hold.of = nullptr;
+  if (Holds* const of = hold.of.exchange(nullptr)) of->end_taken(hold);
+}
+
+void Holds::end_taken(Hold& hold) {
+  const auto uncount = [](std::atomic<std::size_t>* count) {
+    count->fetch_sub(1, std::memory_order_release);  // the engine may go from here on
+  };
+  const std::unique_ptr<std::atomic<std::size_t>, decltype(uncount)> counted(&lasting_, uncount);
+  parts_.open.take(hold);
   std::vector<Datum*> written;
   std::vector<Datum*> others;
   if (hold.granted) {
@@ -249,10 +259,8 @@ void Holds::end(Hold& hold) {
 }
 
 void Holds::release(Hold& hold) noexcept {
-  Holds* const holds = hold.of;
-  if (!holds) return;
   try {
-    holds->end(hold);
+    end(hold);
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an access on the host did not end: {}", error.what()));
   }
@@ -261,6 +269,10 @@ void Holds::release(Hold& hold) noexcept {
 void Holds::end_all() {
   for (const std::shared_ptr<Hold>& each : parts_.open.all())
     if (!each->passes) end(*each);
+}
+
+void Holds::await_ended() const noexcept {
+  while (lasting_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
 std::shared_ptr<Hold> Holds::hold_regions(std::span<const HeldRegion> regions, Nanoseconds deadline,
@@ -285,10 +297,8 @@ std::shared_ptr<Hold> Holds::hold_regions(std::span<const HeldRegion> regions, N
     parts_.registrations.unpin(registered);
     throw;
   }
-  if (found->of)
-    found->registered = std::move(registered);
-  else
-    parts_.registrations.unpin(registered);  // the thread had all of it before
+  if (!parts_.open.keep(*found, registered))  // the thread had all of it before, or the engine ends
+    parts_.registrations.unpin(registered);
   return found;
 }
 

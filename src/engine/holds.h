@@ -5,10 +5,13 @@
 //   1. An access is linked, under the submission lock, in the same step that finds no conflicting
 //      task; before that it waits for those found, without any lock.
 //   2. Once linked it is in `open` until it ends: at once if it can't be granted, by who asked for
-//      it, or by the engine's end. Whoever takes it out of `open` ends it, and no other.
+//      it, or by the engine's end. Whoever takes Hold::of out of it ends it, and no other; the
+//      engine lives until all that were taken have ended (await_ended()).
 //   3. While it waits and lasts its data are registered: by who names them, or by `registered`.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
@@ -43,13 +46,14 @@ class Holds {
   /// body.
   std::shared_ptr<Hold> hold_regions(std::span<const HeldRegion> regions, Nanoseconds deadline,
                                      bool names_lost, bool passes = false);
-  /// Once; again it does nothing.
-  void end(Hold& hold);
-  /// As end(), in the engine that it is of. What goes wrong is some task's, and told by who waits
-  /// for it.
+  /// Once; again it does nothing. Also beside the engine's end.
+  static void end(Hold& hold);
+  /// The same; what goes wrong is some task's, and told by who waits for it.
   static void release(Hold& hold) noexcept;
   /// Those that nobody would end.
   void end_all();
+  /// Before the engine goes: others may just end theirs.
+  void await_ended() const noexcept;
   /// Whether no task is to write any of the data, and what home holds is the newest content.
   bool are_home(std::span<Datum* const> all) const;
 
@@ -58,8 +62,10 @@ class Holds {
   void await_turn(const Hold& hold, const std::vector<TaskRef>& conflicts, Nanoseconds deadline);
   void settle(Hold& hold, Nanoseconds deadline);
   static std::vector<Datum*> registered_since(const Hold& hold);
+  void end_taken(Hold& hold);
 
   const Parts parts_;
+  std::atomic<std::size_t> lasting_{0};  ///< Holds of this that haven't ended.
 };
 
 }  // namespace quadriga

@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/sharing.h"
 
@@ -27,6 +28,13 @@ bool OpenHolds::take(const Hold& hold) {
   if (std::erase_if(holds_, [&](const auto& each) { return each.get() == &hold; }) == 0)
     return false;
   count_.fetch_sub(1, std::memory_order_release);
+  return true;
+}
+
+bool OpenHolds::keep(Hold& hold, std::vector<Datum*>& registered) {
+  const std::lock_guard lock(mutex_);  // who ends it takes `of`, then this lock
+  if (!hold.of.load()) return false;
+  hold.registered = std::move(registered);
   return true;
 }
 

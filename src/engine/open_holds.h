@@ -4,7 +4,7 @@
 // Invariants
 //   1. mutex_ guards the list. It is taken last: nothing else is taken, and no user code runs,
 //      while it is held.
-//   2. An access is in the list from when it may be ended until it ends; who takes it out ends it.
+//   2. An access is in the list from when it may be ended until somebody ends it.
 //   3. While it is in the list, its task and its data's registrations stay.
 #pragma once
 
@@ -25,8 +25,10 @@ class OpenHolds {
   explicit OpenHolds(const Graph& graph) : graph_(graph) {}
 
   void add(std::shared_ptr<Hold> hold);
-  /// False if it isn't there: another has ended it.
+  /// False if it isn't there.
   bool take(const Hold& hold);
+  /// Adds registrations to an access for as long as it lasts; false if somebody ends it.
+  bool keep(Hold& hold, std::vector<Datum*>& registered);
   std::vector<std::shared_ptr<Hold>> all() const;
   /// What a thread has in its accesses.
   std::vector<HeldDatum> of(std::thread::id thread) const;

@@ -3,6 +3,7 @@
 #include "linalg/cholesky_choice.h"
 
 #include "base/config.h"
+#include "device/reference_machine.h"
 #include "graph/pulled.h"
 #include "linalg/estimate.h"
 #include "linalg/home_links.h"
@@ -83,22 +84,18 @@ class TileSearch {
   /// the best so far.
   bool consider(std::int64_t count) {
     constexpr std::int64_t least_in_memory = 4;
-    constexpr double near = 1.2;
-    // Schedules of several devices aren't more exact; of smaller tiles less hangs on a single one.
-    const double alike = group_.size() < 2 ? 1 : 1.01;
     const std::int64_t length = (order_ + count - 1) / count;
     const std::int64_t tile = std::min(order_, group_.whole(length));
     const CholeskyTimes times = cholesky_times(engine_, group_, order_, tile, problem_.dtype);
-    const double limit = count > best_count_ ? alike * least_ : least_;
     // Trials look at what is a little worse, too.
-    const double visible = may_try_ ? std::max(limit, near * least_) : limit;
+    const double visible = may_try_ ? trial_tolerance * least_ : least_;
     if (times.shape.memory < least_in_memory || cholesky_bound(times) >= visible) return false;
     const double seconds = cholesky_seconds(times, visible);
     if (seconds >= visible) return false;
     if (may_try_ && cholesky_blocks(times.shape).size() == 1)
       found_.push_back({tile, seconds, cholesky_tasks(times.shape.tiles)});
-    if (seconds >= limit) return false;
-    least_ = std::min(least_, seconds);
+    if (seconds >= least_) return false;
+    least_ = seconds;
     best_ = tile;
     best_count_ = count;
     return true;
@@ -225,14 +222,6 @@ class ChoiceMemo {
   std::list<Entry> choices_;  ///< Last used first; guarded by mutex_.
 };
 
-/// Seconds of other places, to compare with those of the devices in their order: a smaller gain is
-/// chance. Pulling has to gain more, as owners mostly move fewer bytes.
-double handicapped(const PlaceOwners& places, double seconds) noexcept {
-  constexpr double least_gain = 1.01;
-  constexpr double least_gain_of_pulls = 1.03;
-  return seconds * (places.front() == pulled_owner ? least_gain_of_pulls : least_gain);
-}
-
 /// Trials are paid for by what they take on this machine. Under the virtual clock, whose runs
 /// repeat, they are taken to cost what was foretold.
 class TrialBill {
@@ -273,9 +262,8 @@ bool try_places(const Engine& engine, const Problem& problem, CholeskyChoice& ch
   bill.pay(choice, std::ceil(static_cast<double>(most) / static_cast<double>(most_trials)));
   if (known > 0) choice.tried = found.front();
   for (std::size_t i = known; i < most; ++i) {
-    const double seconds = handicapped(round[i], found[i]);
-    if (seconds >= choice.tried) continue;
-    choice.tried = seconds;
+    if (found[i] >= choice.tried) continue;
+    choice.tried = found[i];
     choice.places = round[i];
   }
   return true;

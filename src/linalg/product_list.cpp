@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/product_list.cpp: tries shapes of tiles by list schedules, then smaller tiles where
 // devices begin and end.
+#include "device/reference_machine.h"
 #include "linalg/product_rehearsal.h"
 #include "linalg/product_search.h"
 #include "linalg/real.h"

@@ -12,17 +12,24 @@
 namespace quadriga::linalg {
 namespace {
 
-/// Tiles between these orders keep a kernel busy and a device's queue filled.
-struct Bounds {
-  double least = 128;
-  double most = 1024;
-};
+// Where no table tells what kernels take, no figure of a machine determines the tile. These bounds
+// stand for it.
 
-/// Where no table tells what kernels take: tiles of a product for each core, and along the edge of
-/// all else. The latter doesn't follow the number of cores or devices: results are the same then.
+/// Of a product's C for each core: a core waits for the others to end for an eighth of its time at
+/// most.
 constexpr double tiles_a_core = 8;
+/// Along the edge of all else, whatever the number of cores or devices, so that results are the
+/// same for any. Of the n(n+1)(n+2)/6 tasks of a factorization 3n-2 follow one another: with 12 ten
+/// may run at once on the average, with 16 seventeen.
 constexpr double tiles_an_edge_of_cores = 12;
 constexpr double tiles_an_edge = 16;
+/// Products of smaller tiles, of 4 Mflop, are so short that queueing them counts; of larger ones
+/// three fill a core's share of most caches several times, so that nothing is gained.
+constexpr double least_tile = 128;
+constexpr double most_tile = 1024;
+/// That a device's memory holds: three for each task that is issued or fetched ahead on a few
+/// streams.
+constexpr double tiles_in_memory = 40;
 
 /// Before bounds and memory.
 double wanted(const Engine& engine, const DeviceGroup& group, const Problem& problem, bool alone) {
@@ -51,10 +58,8 @@ std::int64_t tile_of(const Engine& engine, const Problem& problem, const Options
                                       .tile;
         tile > 0)
       return tile;
-  constexpr Bounds bounds;
-  double tile = std::clamp(wanted(engine, group, problem, alone), bounds.least, bounds.most);
+  double tile = std::clamp(wanted(engine, group, problem, alone), least_tile, most_tile);
   if (!group.devices.empty()) {
-    constexpr double tiles_in_memory = 40;
     const double element = static_cast<double>(size_of(problem.dtype));
     tile = std::min(tile,
                     std::sqrt(static_cast<double>(group.memory_bytes) / element / tiles_in_memory));

@@ -78,10 +78,6 @@ double planning_seconds(double seconds) {
   return 1e-2 * static_cast<double>(Config::global().integer("planning_percent")) * seconds;
 }
 
-const PlanningCost& planning_cost(const Machine& machine) {
-  return machine.planning.task_seconds > 0 ? machine.planning : reference_machine().planning;
-}
-
 double trial_seconds(const Machine& machine, double tasks) {
   const PlanningCost& cost = planning_cost(machine);
   return cost.engine_seconds + tasks * cost.task_seconds;

@@ -30,8 +30,6 @@ inline constexpr std::size_t most_trials = 8;
 
 /// How long a call of so many seconds may try plans, by the setting `planning_percent`.
 double planning_seconds(double seconds);
-/// What planning costs on a machine: that of machines/h200x1.json where its description has none.
-const PlanningCost& planning_cost(const Machine& machine);
 /// What the trial of a program of so many tasks takes, beside others on other cores.
 double trial_seconds(const Machine& machine, double tasks);
 

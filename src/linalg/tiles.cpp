@@ -123,22 +123,25 @@ Form form_of(Op op, DType dtype) noexcept {
   return {op != Op::none, op == Op::conjugate && is_complex(dtype)};
 }
 
-namespace {
-
-/// As many as the devices hold, or on the host's own memory a small part of the matrix.
-std::int64_t slots_for(Run& run, const Tiling& rows, const Tiling& cols, DType dtype) {
+std::int64_t slots_for(const Machine& machine, const Tiling& rows, const Tiling& cols,
+                       DType dtype) {
   const auto tile_bytes = static_cast<std::size_t>(rows.tile * cols.tile) * size_of(dtype);
   std::size_t bytes = 0;
-  for (const Device& device : run.engine().machine().devices) bytes += device.memory_bytes;
-  const auto all = static_cast<std::size_t>(rows.count() * cols.count());
-  const std::size_t here = std::max<std::size_t>(16, all / 16);
-  const std::size_t most = bytes > 0 ? std::max(here, bytes / tile_bytes) : here;
-  return static_cast<std::int64_t>(std::min(all, most));
+  std::int64_t cores = 0;
+  for (const Device& device : machine.devices) {
+    bytes += device.memory_bytes;
+    if (device.kind == DeviceKind::cpu) cores += std::max(1, device.cores);
+  }
+  const std::int64_t here = rows.count() + cols.count() + 2 * cores;
+  const auto there = static_cast<std::int64_t>(bytes / tile_bytes);
+  return std::min(rows.count() * cols.count(), std::max(here, there));
 }
+
+namespace {
 
 std::unique_ptr<Tiles> slot_tiles(Run& run, std::shared_ptr<const Origin> origin, Tiling rows,
                                   Tiling cols, DType dtype) {
-  const std::int64_t slots = slots_for(run, rows, cols, dtype);
+  const std::int64_t slots = slots_for(run.engine().machine(), rows, cols, dtype);
   return std::make_unique<SlotTiles>(run, std::move(origin), std::move(rows), std::move(cols),
                                      dtype, slots);
 }

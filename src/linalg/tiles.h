@@ -98,6 +98,11 @@ class SlotTiles final : public Tiles {
   std::map<Place, Data> orders_;
 };
 
+/// In how many slots a matrix's tiles pass: as many as the devices hold, at least a row's and a
+/// column's, which orders use again, and two for each core, one that its task uses and one that is
+/// filled for the next: no core waits for another's.
+std::int64_t slots_for(const Machine& machine, const Tiling& rows, const Tiling& cols, DType dtype);
+
 /// The tiles of a matrix, and how a kernel must take them to see what is meant.
 struct Input {
   std::unique_ptr<Tiles> tiles;

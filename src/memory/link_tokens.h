@@ -7,6 +7,8 @@
 // next copy has reacted. Scheduler, memory and rehearsals of plans ask here.
 #pragma once
 
+#include <quadriga/machine.h>
+
 #include <cstddef>
 
 namespace quadriga {
@@ -22,11 +24,15 @@ struct LinkTokens {
   }
 };
 
+/// Most ends that whoever decides takes at once, before it queues what follows from them.
+inline constexpr std::size_t ends_at_once = 64;
+
 /// To a device: what is fetched ahead stands in the way of what a task needs next.
 inline constexpr LinkTokens tokens_to_device{.copies = 1, .seconds = 1e-3};
 /// To the host, where no task waits for what comes behind: one that moves and one behind it, or as
-/// long as the reaction of whoever queues the next. More would still wait for this link when
-/// another becomes free.
-inline constexpr LinkTokens tokens_to_host{.copies = 2, .seconds = 300e-6};
+/// much as moves before a copy's end is seen and the next one queued. That takes at most as long as
+/// what follows from other ends that were taken before: on each of them a task is decided and
+/// queued. More would still wait for this link when another becomes free.
+LinkTokens tokens_to_host(const Machine& machine);
 
 }  // namespace quadriga

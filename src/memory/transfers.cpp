@@ -14,8 +14,6 @@
 namespace quadriga {
 namespace {
 
-constexpr double nearly_all = 0.98;
-
 // The longest run by which a copy from the host gets less than this part of what the longest of all
 // gets; 0: none does.
 std::size_t longest_slow_run(const Machine& machine, SpaceId to, double part) {
@@ -37,8 +35,8 @@ Transfers::Transfers(Instructions& instructions, const Machine& machine,
       replicas_(replicas),
       times_(machine),
       loads_(machine),
-      operation_seconds_(machine.launch_seconds > 0 ? machine.launch_seconds
-                                                    : reference_machine().launch_seconds),
+      operation_seconds_(operation_seconds(machine)),
+      tokens_to_host_(tokens_to_host(machine)),
       spaces_(static_cast<std::size_t>(machine.spaces())) {
   for (SpaceId space = 0; space < spaces_.size(); ++space)
     if (spaces[space].device != no_device) open(space, spaces[space], machine);
@@ -70,7 +68,7 @@ void Transfers::open(SpaceId id, const SpaceResources& resources, const Machine&
     streams_[number] = &stream;
   };
   space.short_run = longest_slow_run(machine, id, 1 / least_gain_of_columns);
-  space.long_run = longest_slow_run(machine, id, nearly_all);
+  space.long_run = longest_slow_run(machine, id, 1);
   open_stream(space.in, resources.in);
   open_stream(space.out, resources.out);
   space.peers.resize(spaces_.size());

@@ -110,7 +110,7 @@ class Transfers {
   }
   bool joined(SpaceId from, SpaceId to) const noexcept { return times_.joined(from, to); }
   /// Whether copies from the host by runs of so many bytes are to become copies by longer ones, and
-  /// up to how long ones: more gain next to nothing.
+  /// up to how long ones: longer ones gain nothing.
   bool is_short_run(SpaceId to, std::size_t bytes) const noexcept {
     return bytes <= spaces_[to].short_run;
   }
@@ -121,7 +121,7 @@ class Transfers {
   /// Whether a copy between two spaces that nobody waits for yet may be queued, see link_tokens.h.
   bool has_token(SpaceId from, SpaceId to) const noexcept {
     const Stream& stream = stream_for(from, to);
-    const LinkTokens tokens = to == host_space ? tokens_to_host : tokens_to_device;
+    const LinkTokens& tokens = to == host_space ? tokens_to_host_ : tokens_to_device;
     return tokens.are_left(stream.records.size(), seconds(from, to, loads_.bytes(from, to)));
   }
   /// Bytes of tiles that are being written back to make room.
@@ -179,6 +179,7 @@ class Transfers {
   CopyTimes times_;
   LinkLoads loads_;
   double operation_seconds_;  ///< What the host takes for one.
+  LinkTokens tokens_to_host_;
   std::vector<Space> spaces_;
   std::vector<Stream*> streams_;  ///< By stream id; null if not ours.
   std::size_t in_flight_ = 0;

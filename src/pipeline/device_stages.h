@@ -48,6 +48,8 @@ class DeviceStages {
   void pump();
   /// No chunk will come any more.
   void close() noexcept { dispatch_->close(); }
+  /// Whether chunks come as the order takes them.
+  void expect_order(bool is_expected) noexcept { dispatch_->expect_order(is_expected); }
   void set_order(Order order) noexcept { dispatch_->set_order(order); }
   /// All chunks have passed: their results of all devices. Errors: of a kernel that failed.
   void combine() { device_parts_.combine(); }

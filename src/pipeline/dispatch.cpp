@@ -11,13 +11,6 @@
 #include <utility>
 
 namespace quadriga {
-namespace {
-
-/// Small chunks that each device gets first, so that its kernels begin early.
-constexpr std::uint64_t small_first = 2;
-
-}  // namespace
-
 Dispatch::Dispatch(std::vector<StreamDevice> devices, StreamLimits limits, Order order)
     : limits_(std::move(limits)), order_(order), copies_(limits_.links.size()) {
   require(!devices.empty(), "a stream needs a device");
@@ -185,7 +178,7 @@ std::optional<std::size_t> Dispatch::choose(const Holder& holder) const {
 /// A chunk that is too large now may come behind a larger one later, but not if it is kept for the
 /// end: once all chunks are known the largest is first.
 bool Dispatch::comes_in_time(const Holder& holder, const StreamChunk& chunk) const {
-  return order_ != Order::adaptive || closed_ || chunk.head <= holder.work;
+  return order_ != Order::adaptive || closed_ || comes_in_order_ || chunk.head <= holder.work;
 }
 
 void Dispatch::enter(std::size_t place, std::uint16_t device) {

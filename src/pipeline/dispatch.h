@@ -20,7 +20,8 @@
 //      the limits bound how many tails can wait. The last head of a device that has work comes
 //      behind tails: else links have nothing to carry while the last kernels run.
 //   5. While more chunks may be added, the adaptive order gives a device the largest one whose head
-//      comes before the device has done what it has, else the smallest one.
+//      comes before the device has done what it has, else the smallest one. If chunks are known to
+//      come in its order, the largest one in any case: none that comes later is larger.
 //
 // Source:  Ino, Nakagawa, Hagihara, GPU-Chariot, IEICE Trans. E96-D(12), 2013, sections 5.2 to 5.4:
 //          out-of-order dispatch with limits L and G. Small chunks first and last, one copy at a
@@ -73,6 +74,9 @@ struct StreamCommand {
 
 class Dispatch {
  public:
+  /// Small chunks that each device gets first, so that its kernels begin early.
+  static constexpr std::uint64_t small_first = 2;
+
   Dispatch(std::vector<StreamDevice> devices, StreamLimits limits, Order order);
 
   // Events.
@@ -81,6 +85,8 @@ class Dispatch {
   std::uint32_t add(const StreamChunk& chunk);
   /// No chunk will be added any more, so that the last ones can be chosen.
   void close() noexcept { closed_ = true; }
+  /// Whether those to be added are known to come as the order takes them (read_order.h).
+  void expect_order(bool is_expected) noexcept { comes_in_order_ = is_expected; }
   /// The chunk's head has arrived.
   void staged(std::uint32_t chunk);
   /// Its kernels have ended.
@@ -144,6 +150,7 @@ class Dispatch {
   StreamLimits limits_;
   Order order_;
   bool closed_ = false;
+  bool comes_in_order_ = false;
   std::vector<int> copies_;  ///< By link, at this moment.
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;

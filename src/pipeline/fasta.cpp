@@ -9,9 +9,11 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/file.h"
+#include "pipeline/fasta_index.h"
 
 namespace quadriga {
 namespace {
@@ -59,10 +61,24 @@ class FastaReader {
 
   bool next(Chunk& chunk) {
     if (!has_title_) return false;
+    fill(chunk, records_);
+    return true;
+  }
+
+  /// Goes to the next title behind a place in the file.
+  void seek(std::int64_t place) {
+    file_.clear();
+    file_.seekg(place);
+    has_title_ = false;
+    while (!has_title_ && std::getline(file_, title_)) has_title_ = title_.starts_with('>');
+  }
+
+  /// Adds up to `records` of the file to a chunk. Returns where each of them begins.
+  std::span<const std::int64_t> fill(Chunk& chunk, std::int64_t records) {
     letters_.clear();
     starts_.assign(1, 0);
     std::shared_ptr<RecordNames> names(new RecordNames, DeleteNames{});
-    while (has_title_ && static_cast<std::int64_t>(names->size()) < records_)
+    while (has_title_ && static_cast<std::int64_t>(names->size()) < records)
       names->push_back(next_record());
     const auto count = static_cast<std::int64_t>(letters_.size());
     std::memcpy(chunk.add("residues", count, 1, DType::bytes).data, letters_.data(),
@@ -72,7 +88,7 @@ class FastaReader {
                 starts_.data(), bytes);
     for (const std::string& each : *names) chunk.context_bytes += sizeof each + each.size();
     chunk.context = std::move(names);
-    return true;
+    return starts_;
   }
 
  private:
@@ -119,6 +135,33 @@ Pipeline::Source fasta(std::string path, std::int64_t records) {
   require(records > 0, "fasta(): records of a chunk must be at least 1");
   auto reader = std::make_shared<FastaReader>(std::move(path), records);
   return [reader](Chunk& chunk) { return reader->next(chunk); };
+}
+
+IndexedSource fasta(std::string path, std::int64_t records, std::string index) {
+  require(records > 0, "fasta(): records of a chunk must be at least 1");
+  auto reader = std::make_shared<FastaReader>(path, records);
+  const auto known = std::make_shared<const FastaIndex>(std::move(path), std::move(index));
+  const auto each = static_cast<std::size_t>(records);
+  IndexedSource made;
+  for (std::size_t first = 0; first < known->records(); first += each) {
+    const std::size_t count = std::min(each, known->records() - first);
+    auto bytes = static_cast<double>((count + 1) * sizeof(std::int64_t));
+    for (std::size_t i = 0; i < count; ++i) bytes += static_cast<double>(known->letters(first + i));
+    made.sizes.push_back(bytes);
+  }
+  made.read = [reader, known, each](Chunk& chunk) {
+    const std::size_t first = chunk.number() * each;
+    const std::size_t count = std::min(each, known->records() - first);
+    reader->seek(known->begin(first));
+    const auto starts = reader->fill(chunk, static_cast<std::int64_t>(count));
+    const RecordNames& names = names_of(chunk);
+    for (std::size_t i = 0; i < count; ++i)
+      if (i >= names.size() || names[i] != known->name(first + i) ||
+          starts[i + 1] - starts[i] != known->letters(first + i))
+        known->fail_at(first + i);
+    return true;
+  };
+  return made;
 }
 
 const std::vector<std::string>& names_of(const Chunk& chunk) {

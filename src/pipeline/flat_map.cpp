@@ -54,7 +54,7 @@ void FlatMap::end() {
   is_open_ = false;
   std::optional<ChunkFailure> failure;
   if (intake_.error())
-    failure = {intake_.next_id(), parts_.plan.stages()[segment_.first].name, intake_.error()};
+    failure = {intake_.failed_id(), parts_.plan.stages()[segment_.first].name, intake_.error()};
   FlowItem& item = *intake_.parent();
   intake_.open(nullptr);  // what it made may hold on to the chunk
   intake_.close();

@@ -39,8 +39,26 @@ Flow::Flow(Engine& engine, std::vector<Stage> stages, Pipeline::Source source,
   for (std::size_t s = 0; s < plan_.segments().size(); ++s)
     if (plan_.segments()[s].kind == StageKind::flat_map)
       flat_maps_.try_emplace(s, parts(), router, s, shares_[flat_maps_.size() + 1]);
-  intake_.open(std::move(source));
+  open_source(std::move(source));
   stats_.begin(engine_.now());
+}
+
+void Flow::open_source(Pipeline::Source source) {
+  if (!options_.sizes) return intake_.open(std::move(source));
+  require(options_.on_full == OnFull::wait,
+          "a source of known sizes waits for room: on_full is for live data");
+  const std::size_t devices = devices_ ? devices_->devices().size() : 0;
+  intake_.open(std::move(source), ReadOrder(*options_.sizes, options_.order, devices));
+  reads_by_size_ = true;
+  if (devices_) devices_->expect_order(true);
+  if (plan_.keeps_order()) keep_source_order();
+}
+
+/// Who needs chunks in order would hold all that are read before the one that is next.
+void Flow::keep_source_order() {
+  reads_by_size_ = false;
+  intake_.set_order(Order::first_come);
+  if (devices_) devices_->expect_order(false);
 }
 
 Flow::~Flow() {
@@ -120,8 +138,10 @@ void Flow::advance() {
   mail_.take(taken_);
   for (const Mail& mail : taken_) take(mail);
   taken_.clear();
-  if (const int order = order_asked_.exchange(-1); order >= 0 && devices_)
-    devices_->set_order(static_cast<Order>(order));
+  if (const int order = order_asked_.exchange(-1); order >= 0) {
+    if (devices_) devices_->set_order(static_cast<Order>(order));
+    if (reads_by_size_) intake_.set_order(static_cast<Order>(order));
+  }
   // What leaves one stage may be due at another.
   do {
     moved_ = false;
@@ -129,7 +149,10 @@ void Flow::advance() {
     if (devices_) devices_->pump();
     for (auto& [segment, stage] : flat_maps_) stage.pump();
   } while (moved_);
-  if (stopping_.load() || failure_) intake_.close();
+  if (stopping_.load())
+    intake_.close();
+  else if (failure_)
+    intake_.end_at(failure_->chunk.number);
   intake_.pump();
   if (bodies_drive()) mail_.expect_drivers(hosts_.keeps_cores_busy());
 }
@@ -158,7 +181,7 @@ void Flow::asked(Intake& intake) {
   const bool has_ended = intake.task_ended();
   if (&intake != &intake_ || !has_ended) return;
   if (devices_ && flat_maps_.empty()) devices_->close();
-  if (intake.error()) note_failure({intake.next_id(), "source", intake.error()});
+  if (intake.error()) note_failure({intake.failed_id(), "source", intake.error()});
 }
 
 /// What was made of it before a failure are chunks like others.
@@ -292,7 +315,10 @@ std::optional<Chunk> Flow::next(bool in_order, double seconds, bool& is_late) {
   is_late = false;
   const Awaiting waits(engine_);
   const bool is_virtual = engine_.options().virtual_clock;
-  if (results_.keep(in_order) && !is_virtual) start_thread();
+  if (results_.keep(in_order)) {
+    if (in_order) keep_source_order();
+    if (!is_virtual) start_thread();
+  }
   FlowItem* const found =
       is_virtual ? next_by_driving(seconds, is_late) : results_.take(Deadline(seconds), is_late);
   if (!found) {

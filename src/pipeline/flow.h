@@ -82,6 +82,8 @@ class Flow final : ChunkRouter {
 
   /// What the stages share.
   FlowParts parts() { return {engine_, plan_, options_, mail_, stats_, time_, buffers_.get()}; }
+  void open_source(Pipeline::Source source);
+  void keep_source_order();
   bool is_over() const;
   /// Whether the thread that has run a body drives.
   bool bodies_drive() const;
@@ -117,9 +119,10 @@ class Flow final : ChunkRouter {
   std::map<std::size_t, FlatMap> flat_maps_;  ///< By segment.
   Results results_;
 
-  std::vector<Mail> taken_;  ///< Scratch.
-  std::size_t alive_ = 0;    ///< Chunks that have arrived and not ended.
-  bool moved_ = false;       ///< A chunk came to a stage or was dropped since stages were pumped.
+  std::vector<Mail> taken_;     ///< Scratch.
+  bool reads_by_size_ = false;  ///< Chunks of known sizes; else in the source's order.
+  std::size_t alive_ = 0;       ///< Chunks that have arrived and not ended.
+  bool moved_ = false;  ///< A chunk came to a stage or was dropped since stages were pumped.
   std::optional<ChunkFailure> failure_;  ///< That ends the run: of the smallest number.
   std::exception_ptr broken_;            ///< What a worker that drove met.
 

@@ -2,6 +2,8 @@
 // src/pipeline/intake.cpp: asking the source, and letting in what it gives.
 #include "pipeline/intake.h"
 
+#include <quadriga/error.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -26,6 +28,18 @@ void Intake::open(Pipeline::Source source) {
   error_ = nullptr;
   made_.store(0);
   ended_.store(false);
+}
+
+void Intake::open(Pipeline::Source source, ReadOrder order) {
+  ended_.store(order.left() == 0);
+  source_ = std::move(source);
+  const std::lock_guard lock(mutex_);
+  reading_ = std::move(order);
+}
+
+void Intake::set_order(Order order) {
+  const std::lock_guard lock(mutex_);
+  if (reading_) reading_->set_order(order);
 }
 
 void Intake::open(const Pipeline::Split& split, FlowItem& parent) {
@@ -113,6 +127,25 @@ void Intake::close() {
     unwanted = std::exchange(pending_, nullptr);
   }
   if (unwanted) release(*unwanted);
+}
+
+void Intake::end_at(std::uint64_t number) {
+  if (!reading_) return close();
+  FlowItem* unwanted = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    reading_->end_at(number);
+    if (pending_ && pending_->chunk.number() > number) unwanted = std::exchange(pending_, nullptr);
+  }
+  if (unwanted) release(*unwanted);
+  if (has_read_all()) ended_.store(true);
+}
+
+/// Of a source that gives any chunk.
+bool Intake::has_read_all() const {
+  if (!reading_) return false;
+  const std::lock_guard lock(mutex_);
+  return reading_->left() == 0;
 }
 
 bool Intake::is_over() const {
@@ -209,11 +242,30 @@ FlowItem* Intake::free_item() {
   return item;
 }
 
+/// The chunk to be read; nothing if there are no more.
+std::optional<ChunkId> Intake::take_id() {
+  if (!reading_) return next_id();
+  const std::lock_guard lock(mutex_);
+  const auto number = reading_->next();
+  return number ? std::optional(ChunkId{*number}) : std::nullopt;
+}
+
+/// Whether others are read all the same: those before a chunk that couldn't be.
+bool Intake::found_none(std::uint64_t number) {
+  if (!reading_) return false;
+  failed_ = number;
+  const std::lock_guard lock(mutex_);
+  reading_->end_at(number);
+  return reading_->left() > 0;
+}
+
 /// False if the source isn't to be asked again by this task.
 bool Intake::read_one() {
   FlowItem* const item = free_item();
   if (!item) return false;
-  item->chunk = Chunk(next_id());
+  std::optional<ChunkId> id = take_id();
+  if (!id) return give_back(*item), ended_.store(true), false;
+  item->chunk = Chunk(*std::move(id));
   item->chunk.memory = parts_.memory;
   if (parent_) item->chunk.stages = parent_->chunk.stages;
   item->parent = nullptr;
@@ -225,10 +277,12 @@ bool Intake::read_one() {
   item->stay.added.clear();
   item->host_bytes = 0;
   if (!ask(*item)) {
-    ended_.store(true);
+    const bool goes_on = found_none(item->chunk.number());
+    if (!goes_on) ended_.store(true);
     give_back(*item);
-    return false;
+    return goes_on;
   }
+  if (has_read_all()) ended_.store(true);
   made_.fetch_add(1);
   item->sequence = sequence_++;
   if (parent_) {
@@ -294,6 +348,9 @@ bool Intake::ask(FlowItem& item) {
     const Nanoseconds end = parts_.engine.now();
     item.read = parent_ ? parent_->read : end;
     if (more) working.gave_chunk(end);
+    if (!more && reading_ && !stopping_.load())
+      fail(Errc::invalid_argument, "sizes tell of chunk " + item.chunk.id().text() +
+                                       ", and the source has none of that number");
     return more;
   } catch (...) {
     error_ = std::current_exception();

@@ -6,10 +6,12 @@
 //   1. One task at a time asks the source. It ends when there is no room, and the driver submits
 //      another when there is, or where no device chooses among chunks, when half of them have gone.
 //   2. mutex_ guards which chunks are in the run and what they take: admission_, ahead_, largest_,
-//      pending_, the items' `is_ahead` and `is_let_in`, and the free items. An item belongs to the
-//      source's task until its mail is posted, and to nobody once it is free.
-//   3. source_, error_, slow_ and sequence_ belong to the task while there is one, else to the
-//      driver. By the virtual clock a task that takes the stated time follows each chunk, in task_.
+//      pending_, the items' `is_ahead` and `is_let_in`, the free items, and reading_, which is
+//      there from open() on or never. An item belongs to the source's task until its mail is
+//      posted, and to nobody once it is free.
+//   3. source_, error_, failed_, slow_ and sequence_ belong to the task while there is one, else to
+//      the driver. By the virtual clock a task that takes the stated time follows each chunk, in
+//      task_.
 #pragma once
 
 #include <atomic>
@@ -18,10 +20,12 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "pipeline/admission.h"
 #include "pipeline/flow_parts.h"
+#include "pipeline/read_order.h"
 
 namespace quadriga {
 
@@ -43,6 +47,8 @@ class Intake {
   // The driver's.
   /// What is asked from now on; of no other source that is still asked.
   void open(Pipeline::Source source);
+  /// The same of one that gives any chunk by its number, and is asked in this order.
+  void open(Pipeline::Source source, ReadOrder order);
   /// The same of what `split` makes of a chunk, which is kept until all of that has ended.
   void open(const Pipeline::Split& split, FlowItem& parent);
   /// Lets in what waits for room, and asks the source if there is more.
@@ -51,11 +57,16 @@ class Intake {
   bool task_ended();
   /// The source isn't asked again, and what waits for room is dropped.
   void close();
+  /// The same from this number on: chunks before it are still read.
+  void end_at(std::uint64_t number);
+  /// Of a source that gives any chunk: in which order from now on.
+  void set_order(Order order);
   /// Nothing will come any more.
   bool is_over() const;
-  /// What the source threw when it was asked for the chunk next_id(); of one that has ended.
+  /// What the source threw when it was asked for the chunk failed_id(); of one that has ended.
   const std::exception_ptr& error() const noexcept { return error_; }
-  /// The chunk that it gives next.
+  ChunkId failed_id() const { return reading_ ? ChunkId{failed_} : next_id(); }
+  /// The chunk that it gives next, in the order of the source.
   ChunkId next_id() const;
   /// The chunk that is split; it lives until all is made of it.
   FlowItem* parent() const noexcept { return parent_; }
@@ -87,6 +98,9 @@ class Intake {
   void miss(FlowItem& item);
   FlowItem* free_item();
   bool ask(FlowItem& item);
+  std::optional<ChunkId> take_id();
+  bool found_none(std::uint64_t number);
+  bool has_read_all() const;
   void measure(FlowItem& item);
   void give_back(FlowItem& item);
 
@@ -102,6 +116,7 @@ class Intake {
 
   Pipeline::Source source_;
   std::exception_ptr error_;
+  std::uint64_t failed_ = 0;            ///< The chunk that couldn't be read, of an indexed source.
   std::uint64_t sequence_ = 0;          ///< Of the next chunk.
   std::atomic<std::uint64_t> made_{0};  ///< Chunks of this source.
   std::atomic<bool> stopping_{false};
@@ -109,9 +124,10 @@ class Intake {
 
   mutable std::mutex mutex_;
   Admission admission_;
-  std::size_t ahead_ = 0;        ///< Chunks read that haven't got to a device or an end.
-  std::size_t largest_ = 0;      ///< Bytes of a chunk's way, so far.
-  FlowItem* pending_ = nullptr;  ///< Was read, and doesn't fit yet.
+  std::size_t ahead_ = 0;             ///< Chunks read that haven't got to a device or an end.
+  std::size_t largest_ = 0;           ///< Bytes of a chunk's way, so far.
+  FlowItem* pending_ = nullptr;       ///< Was read, and doesn't fit yet.
+  std::optional<ReadOrder> reading_;  ///< Of a source that gives any chunk.
   std::deque<FlowItem> items_;
   std::vector<FlowItem*> free_;
 };

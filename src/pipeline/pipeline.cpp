@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/cgroup.h"
@@ -12,6 +14,7 @@
 #include "pipeline/flow.h"
 #include "pipeline/lent_memory.h"
 #include "pipeline/pending.h"
+#include "pipeline/read_order.h"
 #include "pipeline/stream_estimate.h"
 
 namespace quadriga {
@@ -139,6 +142,19 @@ struct Pipeline::Impl {
     };
   }
 
+  /// The one that the last stage, a kernel, has changed.
+  std::string field_before(const std::string& library) const {
+    std::set<std::string> changed;
+    if (!stages.empty())
+      for (const FieldUse& use : stages.back().uses)
+        if (use.access != Access::read && !use.reduction) changed.insert(use.name);
+    require(changed.size() == 1,
+            "library '" + library +
+                "' updates the field that the kernel before it changes, which "
+                "there must be one of; expected its fields, such as {updates(\"x\")}");
+    return *changed.begin();
+  }
+
   void add(Stage stage) {
     require(!flow_, "stages are added before the run begins");
     stages.push_back(std::move(stage));
@@ -157,9 +173,25 @@ struct Pipeline::Impl {
     add_keep(kind, std::move(keep), std::move(name));
   }
 
+  /// By the smallest chunk and the largest.
+  PipelineEstimate estimate_indexed(std::span<const double> seconds) {
+    const std::vector<double>& sizes = *flow_options.sizes;
+    require(!sizes.empty(), "estimate(): the source has no chunks");
+    const auto [least, most] = std::ranges::minmax_element(sizes);
+    std::vector<Chunk> read;
+    for (const auto place : {least, most}) {
+      Chunk& chunk = read.emplace_back(static_cast<std::uint64_t>(place - sizes.begin()));
+      require(source(chunk), "sizes tell of chunk " + chunk.id().text() +
+                                 ", and the source has none of that number");
+    }
+    return estimate_stream(engine().machine(), StagePlan(stages), flow_options, read, seconds,
+                           sizes);
+  }
+
   PipelineOptions options;
   FlowOptions flow_options;
   std::unique_ptr<Engine> own;
+  std::deque<Codelet> libraries;  ///< Of stages; they stay where they are.
   std::vector<Stage> stages;
   Source source;
   Lending lending = Lending::fresh;
@@ -179,6 +211,13 @@ Pipeline& Pipeline::source(Source next, Lending lending) {
   require(!impl_->source, "the pipeline has a source already; expected source() once");
   impl_->source = std::move(next);
   impl_->lending = lending;
+  return *this;
+}
+
+Pipeline& Pipeline::source(IndexedSource indexed, Lending lending) {
+  const ReadOrder checked(indexed.sizes, Order::first_come, 0);
+  source(std::move(indexed.read), lending);
+  impl_->flow_options.sizes = std::make_shared<const std::vector<double>>(std::move(indexed.sizes));
   return *this;
 }
 
@@ -209,6 +248,15 @@ Pipeline& Pipeline::kernel(const Codelet& codelet, FieldUses uses, Params params
   stage.params = std::move(params);
   impl_->add(std::move(stage));
   return *this;
+}
+
+Pipeline& Pipeline::library(Codelet codelet, std::initializer_list<FieldUses> uses) {
+  require(codelet.cpu || codelet.cuda, "library '" + codelet.name + "' has no function to call");
+  FieldUses all;
+  for (const FieldUses& each : uses) all.insert(all.end(), each.begin(), each.end());
+  if (all.empty()) all = updates(impl_->field_before(codelet.name));
+  for (const FieldUse& use : all) codelet.access.push_back(use.access);
+  return kernel(impl_->libraries.emplace_back(std::move(codelet)), std::move(all));
 }
 
 Pipeline& Pipeline::parallel(Body body, std::string name) {
@@ -281,6 +329,7 @@ std::optional<Chunk> Pipeline::next(bool in_order) {
 
 PipelineEstimate Pipeline::estimate(std::span<const Chunk> chunks,
                                     std::span<const double> host_seconds) {
+  if (chunks.empty() && impl_->flow_options.sizes) return impl_->estimate_indexed(host_seconds);
   return estimate_stream(impl_->engine().machine(), StagePlan(impl_->stages), impl_->flow_options,
                          chunks, host_seconds);
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct FlowOptions {
   int most_in_all = 0;
   int threads = 1;
   Pipeline::Seconds source_seconds = {};
+  /// Of an indexed source: of all chunks. Null: unknown.
+  std::shared_ptr<const std::vector<double>> sizes = {};
 };
 
 }  // namespace quadriga

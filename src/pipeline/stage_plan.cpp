@@ -104,6 +104,12 @@ bool StagePlan::has_kernels() const noexcept {
   return std::ranges::any_of(stages_, [](const Stage& s) { return s.kind == StageKind::kernel; });
 }
 
+bool StagePlan::keeps_order() const noexcept {
+  return std::ranges::any_of(stages_, [](const Stage& s) {
+    return s.kind == StageKind::serial_in_order || s.kind == StageKind::flat_map;
+  });
+}
+
 StageSet StagePlan::passed_by(const Chunk& chunk) const {
   if (!chunk.stages) return {};
   std::vector<bool> passed(stages_.size(), false);

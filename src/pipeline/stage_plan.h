@@ -94,6 +94,8 @@ class StagePlan {
   const std::vector<Stage>& stages() const noexcept { return stages_; }
   const std::vector<Segment>& segments() const noexcept { return segments_; }
   bool has_kernels() const noexcept;
+  /// Whether a stage takes chunks in the order of the source.
+  bool keeps_order() const noexcept;
   /// Of chunks that are results.
   std::size_t last_generation() const noexcept { return generations_ - 1; }
   /// The stages that a chunk passes by its own list.

@@ -92,6 +92,29 @@ class StreamSums {
     add(chunk, 0);
   }
 
+  /// Chunks whose sizes are known: what they ask for lies on the line between two of them.
+  void add_between(const Chunk& smallest, const Chunk& largest, std::span<const double> sizes) {
+    const Asked small = asked_by(smallest);
+    const Asked large = asked_by(largest);
+    const auto [least, most] = std::ranges::minmax(sizes);
+    for (const double size : sizes) {
+      const double place = most > least ? (size - least) / (most - least) : 0;
+      const auto between = [place](double x, double y) { return x == y ? x : x + place * (y - x); };
+      source_seconds_ += between(small.source_seconds, large.source_seconds);
+      for (std::size_t s = 0; s < stage_seconds_.size(); ++s)
+        stage_seconds_[s] += between(small.stage_seconds[s], large.stage_seconds[s]);
+      for (std::size_t d = 0; d < small.loads.size(); ++d) {
+        ChunkLoad load = small.loads[d];
+        load.bytes_in = between(load.bytes_in, large.loads[d].bytes_in);
+        load.bytes_out = between(load.bytes_out, large.loads[d].bytes_out);
+        for (std::size_t i = 0; i < load.kernel_seconds.size(); ++i)
+          load.kernel_seconds[i] =
+              between(load.kernel_seconds[i], large.loads[d].kernel_seconds[i]);
+        demands_[d].load.add(load);
+      }
+    }
+  }
+
   std::vector<StreamResource> resources(const Demand& demand) const {
     std::vector<StreamResource> found;
     if (!demand.devices.empty()) found = demand.load.resources();
@@ -100,6 +123,30 @@ class StreamSums {
   }
 
  private:
+  /// What one chunk asks for.
+  struct Asked {
+    double source_seconds = 0;
+    std::vector<double> stage_seconds;
+    std::vector<ChunkLoad> loads;  ///< By demand.
+  };
+
+  /// Errors: unavailable naming a flat_map: sizes don't tell what it makes.
+  Asked asked_by(const Chunk& like) {
+    for (const Stage& stage : plan_.stages())
+      if (stage.kind == StageKind::flat_map)
+        fail(Errc::unavailable, "estimate(): sizes don't tell what flat_map '" + stage.name +
+                                    "' makes of chunks; give it some");
+    Chunk chunk = plan_.completed(like);
+    Asked asked{seconds_of(0, options_.source_seconds, chunk), {}, {}};
+    const PassingChunk piece{chunk, plan_.passed_by(chunk), 0, plan_.segments().size()};
+    std::swap(asked.stage_seconds, stage_seconds_);
+    stage_seconds_.assign(asked.stage_seconds.size(), 0.0);
+    for (const Segment& segment : segments_of(piece)) add_host_stages(piece, segment);
+    std::swap(asked.stage_seconds, stage_seconds_);
+    for (const Demand& demand : demands_) asked.loads.push_back(load_of(piece, demand));
+    return asked;
+  }
+
   double stated(std::size_t place) const { return place < seconds_.size() ? seconds_[place] : 0.0; }
 
   double seconds_of(std::size_t place, const Pipeline::Seconds& seconds, const Chunk& chunk) const {
@@ -229,7 +276,7 @@ class StreamSums {
 
 PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan,
                                  const FlowOptions& options, std::span<const Chunk> chunks,
-                                 std::span<const double> seconds) {
+                                 std::span<const double> seconds, std::span<const double> sizes) {
   require(!chunks.empty(), "estimate() needs chunks");
   std::vector<DeviceId> devices;
   if (plan.has_kernels()) devices = usable_devices(machine, plan.stages());
@@ -243,7 +290,10 @@ PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan,
   }
   const auto rows = std::ranges::count(plan.segments(), StageKind::kernel, &Segment::kind);
   StreamSums estimate(plan, options, seconds, demands);
-  for (const Chunk& each : chunks) estimate.add_source_chunk(each);
+  if (!sizes.empty())
+    estimate.add_between(chunks.front(), chunks.back(), sizes);
+  else
+    for (const Chunk& each : chunks) estimate.add_source_chunk(each);
   const Demand none{machine, {}};
   std::vector<StreamResource> resources = estimate.resources(demands.empty() ? none : demands[0]);
   // Rows of kernels with the host between them may pass different devices.

@@ -11,9 +11,11 @@
 
 namespace quadriga {
 
-/// As Pipeline::estimate().
+/// As Pipeline::estimate(). `sizes`: of all chunks, if those given are the smallest and the largest
+/// of them.
 PipelineEstimate estimate_stream(const Machine& machine, const StagePlan& plan,
                                  const FlowOptions& options, std::span<const Chunk> chunks,
-                                 std::span<const double> seconds);
+                                 std::span<const double> seconds,
+                                 std::span<const double> sizes = {});
 
 }  // namespace quadriga

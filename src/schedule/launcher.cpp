@@ -42,9 +42,8 @@ bool may_wait(const PlannedTask& planned, DeviceKind kind) noexcept {
 /// queueing such a kernel on CUDA devices, where kernels as short share events
 /// (docs/decisions/0026-how-ends-are-noticed.md).
 double short_seconds(const Machine& machine, const DeviceState& device) {
-  const bool is_known = machine.planning.task_seconds > 0;
-  const PlanningCost& cost = is_known ? machine.planning : reference_machine().planning;
-  return static_cast<double>(device.streams.size()) * (cost.task_seconds + machine.launch_seconds);
+  return static_cast<double>(device.streams.size()) *
+         (planning_cost(machine).task_seconds + machine.launch_seconds);
 }
 
 template <class... Args>

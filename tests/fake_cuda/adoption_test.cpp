@@ -74,7 +74,7 @@ TEST_F(AdoptionOnGpuTest, TasksFollowTheProgramsStreamAndNoThreadWaits) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(engine_.done(copied));
   is_open = true;
-  engine_.wait(30);
+  engine_.wait(300);
   EXPECT_EQ(result.front(), 5);
   EXPECT_EQ(result.back(), 5);
 }
@@ -89,7 +89,7 @@ TEST_F(AdoptionOnGpuTest, EachWriteIsSeenByWhatFollowsIt) {
     SubmitOptions options;
     options.device = static_cast<DeviceId>(i % 2);
     engine_.submit(copy_, {{array, Access::read}, {here, Access::write}}, options);
-    engine_.wait(30);
+    engine_.wait(300);
     EXPECT_EQ(results[i].back(), static_cast<double>(i));
   }
 }
@@ -104,7 +104,7 @@ TEST_F(AdoptionOnGpuTest, TheStreamMayGoMeanwhile) {
   engine_.follow(array, reinterpret_cast<std::uintptr_t>(passing));
   engine_.submit(copy_, {{array, Access::read}, {here, Access::write}});
   cudaStreamDestroy(passing);
-  engine_.wait(30);
+  engine_.wait(300);
   EXPECT_EQ(result.front(), 6);
 }
 
@@ -119,7 +119,7 @@ TEST_F(AdoptionOnGpuTest, AStreamOfAnotherDeviceIsWaitedFor) {
   engine_.follow(array, reinterpret_cast<std::uintptr_t>(other));
   EXPECT_TRUE(other->is_idle());
   engine_.submit(copy_, {{array, Access::read}, {here, Access::write}});
-  engine_.wait(30);
+  engine_.wait(300);
   EXPECT_EQ(result.front(), 8);
   cudaStreamDestroy(other);
   cudaSetDevice(0);

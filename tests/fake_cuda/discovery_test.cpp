@@ -143,7 +143,7 @@ TEST_F(OddMachines, WithoutPeerAccessCopiesGoByWayOfTheHost) {
     where.device = i % 2;
     engine.submit(plus, {{data, Access::update}}, where);
   }
-  engine.wait(30);
+  engine.wait(300);
   EXPECT_EQ(value, 20);
 }
 
@@ -178,7 +178,7 @@ TEST_F(OddMachines, MemoryThatCannotBePinnedFailsATaskAndNotTheEngine) {
   faults().refused_host_allocations = 1000;
   engine.submit(plus, {{bad, Access::update}});
   try {
-    engine.wait(30);
+    engine.wait(300);
     ADD_FAILURE() << "nothing was pinned, and nothing said";
   } catch (const Error& error) {
     EXPECT_TRUE(has(error.what(), "pinning")) << error.what();
@@ -187,7 +187,7 @@ TEST_F(OddMachines, MemoryThatCannotBePinnedFailsATaskAndNotTheEngine) {
   std::vector<double> others(std::size_t{1} << 17);
   const Data good = engine.data(others.data(), size, 1, size, DType::float64);
   engine.submit(plus, {{good, Access::update}});
-  engine.wait(30);
+  engine.wait(300);
   EXPECT_EQ(others[0], 1);
   EXPECT_EQ(values[0], 0);
 }

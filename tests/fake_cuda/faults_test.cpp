@@ -249,11 +249,11 @@ TEST_F(EngineFaultsTest, WhatIsHomeIsIntactAndEveryWaitEnds) {
     const Data first = engine.data(good.data(), 100, 1, 100, DType::float64);
     const Data second = engine.data(bad.data(), 100, 1, 100, DType::float64);
     engine.submit(add, {{first, Access::update}});
-    engine.wait(20);
+    engine.wait(300);
     engine.submit(careless, {{second, Access::update}});
     for (int i = 0; i < 50; ++i) engine.submit(add, {{second, Access::update}});
     try {
-      engine.wait(20);
+      engine.wait(300);
       ADD_FAILURE() << "nothing was said of the fault";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Errc::device_lost) << error.what();
@@ -263,7 +263,7 @@ TEST_F(EngineFaultsTest, WhatIsHomeIsIntactAndEveryWaitEnds) {
     EXPECT_NE(engine.status().find("(lost)"), std::string::npos) << engine.status();
     engine.submit(add, {{first, Access::update}});
     try {
-      engine.wait(20);
+      engine.wait(300);
       ADD_FAILURE() << "nothing was said of devices that are gone";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Errc::device_lost) << error.what();

@@ -113,7 +113,7 @@ void CUstream_st::synchronize() {
 
 bool CUstream_st::try_synchronize() {
   std::unique_lock lock(mutex);
-  return changed.wait_for(lock, std::chrono::seconds(20), [this] { return queue.empty(); });
+  return changed.wait_for(lock, std::chrono::seconds(240), [this] { return queue.empty(); });
 }
 
 bool CUstream_st::is_idle() {

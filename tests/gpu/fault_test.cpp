@@ -86,7 +86,7 @@ void run_engine() {
     const Data data = engine.data(values.data(), 100, 1, 100, DType::float64);
     engine.submit(codelet, {{data, Access::update}});
     try {
-      engine.wait(20);
+      engine.wait(300);
     } catch (const Error& error) {
       std::fprintf(stderr, "%s\n", error.what());
       named = error.code() == Errc::device_lost &&

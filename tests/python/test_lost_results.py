@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_lost_results.py: engines that end without all that their tasks wrote.
+import warnings
+
 import pytest
 
 import quadriga
@@ -51,3 +53,24 @@ def test_a_block_that_another_exception_leaves_warns_of_it(losing_engine):
 def test_a_dropped_engine_warns_of_it(losing_engine):
     with pytest.warns(RuntimeWarning, match="an engine was closed: the only copy"):
         losing_engine.__del__()
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_close_that_fails_of_what_is_raised_adds_nothing(same, monkeypatch):
+    """As where the system has no more threads: to compute fails of it, and to close does."""
+    engine = quadriga.Engine("cpu:1")
+    close = engine.close
+    words = "can't start a thread"
+
+    def fails():
+        close()
+        raise quadriga.Unavailable(words)
+
+    monkeypatch.setattr(engine, "close", fails)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        with pytest.raises(quadriga.Unavailable), engine:
+            raise quadriga.Unavailable(words if same else "no device")
+    assert [str(each.message) for each in found] == (
+        [] if same else [f"an engine was closed: {words}"]
+    )

@@ -31,7 +31,7 @@ def mapped(folder: Path, mode: str = "r") -> tuple[Path, np.ndarray]:
 
 def forget(engine: quadriga.Engine) -> None:
     """Waits until nothing is left of an array: a thread of the engine's lets go of it."""
-    for _ in range(200):
+    for _ in range(5000):
         gc.collect()
         try:
             return engine.wait()

@@ -22,7 +22,7 @@ COUNT = 20_000
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     yield
-    for _ in range(200):  # a thread of an engine lets go of what it held
+    for _ in range(5000):  # a thread of an engine lets go of what it held
         gc.collect()
         if mapped.failure() is None:
             return

@@ -228,3 +228,37 @@ def test_on_gpus(library: str, op: str) -> None:
     pipeline.reduce("x", op, dtype="f8", arrays=library).run()
     wanted = getattr(np, op)(np.concatenate(frames("u1")), axis=0)
     np.testing.assert_allclose(pipeline.reduced["x"], wanted)
+
+
+@pytest.mark.parametrize("op", ["max", "min"])
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=1MiB"])
+def test_an_extreme_of_no_elements_is_none(devices: str, op: str) -> None:
+    pipeline = quadriga.Pipeline(devices=devices).source(np.zeros((0, 3)) for _ in range(4))
+    pipeline.reduce("array", op).reduce("array", "sum", name="sum")
+    pipeline.reduce("array", op, axis=1, name="rows").run()
+    assert pipeline.reduced["sum"].tolist() == [0, 0, 0]
+    assert pipeline.reduced["rows"].shape == (0,)
+    assert "array" not in pipeline.reduced
+    with pytest.raises(ValueError, match="zero-size array"):  # as of all chunks, concatenated
+        getattr(np, op)(np.zeros((0, 3)), axis=0)
+    with pytest.raises(quadriga.InvalidArgument, match="'array': it is a maximum or minimum of no"):
+        pipeline.reduced["array"]
+
+
+def test_an_extreme_of_some_empty_chunks_is_that_of_the_others() -> None:
+    pipeline = quadriga.Pipeline(devices="emulated:2,memory=1MiB")
+    pipeline.source(np.full((n % 2, 3), -float(n)) for n in range(6)).reduce("array", "max").run()
+    assert pipeline.reduced["array"].tolist() == [-1, -1, -1]
+
+
+def test_a_result_that_is_not_there_says_why() -> None:
+    pipeline = quadriga.Pipeline(devices="cpu:1").source(iter(())).reduce("array", "sum")
+    with pytest.raises(quadriga.InvalidArgument, match="'array': the pipeline hasn't run yet"):
+        pipeline.reduced["array"]
+    pipeline.run()
+    with pytest.raises(quadriga.InvalidArgument, match="'array': no chunk came, or the run hasn't"):
+        pipeline.reduced["array"]
+    with pytest.raises(quadriga.InvalidArgument, match="'x': no reduce.. makes it; they make 'ar"):
+        pipeline.reduced["x"]
+    assert pipeline.reduced == {}
+    assert pipeline.reduced.get("array") is None

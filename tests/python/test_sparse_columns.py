@@ -112,7 +112,7 @@ def test_a_failure_of_one_column_ends_all():
         sparse.gmres(a, b, M=reference.LinearOperator(a.shape, matvec=fail), devices="cpu:1")
     with pytest.raises(KeyError, match="mine"):
         sparse.gmres(fail, b, devices="cpu:1")
-    assert threading.active_count() == before, "columns are still there"
+    assert threading.active_count() <= before, "columns are still there"
 
 
 @pytest.mark.parametrize(("options", "said"), [

@@ -315,7 +315,7 @@ def test_iterations_recorded_on_two_gpus_are_interrupted(both_gpus):
     begin = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         solver.solve(b, rtol=0, maxiter=10**7, progress=interrupt)
-    assert time.perf_counter() - begin < 10
+    assert time.perf_counter() - begin < 120
     assert solver.solve(b, rtol=1e-6).reason == "converged"
 
 

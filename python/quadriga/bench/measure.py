@@ -38,7 +38,9 @@ CASES: dict[str, list[str]] = {
         *("all-h2d", "all-d2h", "all-both", "all-peer", "ipc"),
     ],
 }
-_STREAMS = [f"{run}-{n}" for run in ("fixed", "random", "ahead-8") for n in range(1, 5)]
+_STREAMS = [
+    f"{run}-{n}" for run in ("fixed", "random", "ahead-8", "announced") for n in range(1, 5)
+]
 _COSTS = ["cost-parallel", "cost-serial_in_order", *from_python.STAGES, "stages"]
 CASES["streams"] = [*_STREAMS, "rate-4", *_COSTS]
 CASES["spmv"] = sparse_cases.CASES

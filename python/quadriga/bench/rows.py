@@ -123,6 +123,7 @@ TARGETS: dict[str, dict[str, list[Target]]] = {
         },
         **{f"random-{n}": [Target("value", 4), Target("worst", 6)] for n in range(1, 5)},
         **{f"ahead-8-{n}": [Target("value", 10)] for n in range(1, 5)},
+        **{f"announced-{n}": [Target("value", 4), Target("worst", 6)] for n in range(1, 5)},
         "rate-4": [Target("value", 1.05)],
         "cost-parallel": [Target("value", 500)],
         "cost-serial_in_order": [Target("value", 500)],

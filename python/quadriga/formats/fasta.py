@@ -8,12 +8,14 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any, NoReturn
+from typing import IO, Any, Literal, NoReturn, overload
 
 import numpy as np
 
 from ..arguments import whole
-from ..errors import IoError
+from ..errors import InvalidType, IoError
+from ..pipeline.indexed import IndexedSource
+from .fasta_index import FastaIndex
 
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz*-"
 _SPACE = b" \t\r\n"
@@ -21,7 +23,20 @@ _MOST = 2**31
 _BLOCK = 2**20  # Bytes read at a time.
 
 
-def fasta(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]]:
+@overload
+def fasta(
+    path: str | os.PathLike[str], records: int, *, index: None = None
+) -> Iterator[dict[str, Any]]: ...
+@overload
+def fasta(
+    path: str | os.PathLike[str], records: int, *, index: str | os.PathLike[str] | Literal[True]
+) -> IndexedSource: ...
+def fasta(
+    path: str | os.PathLike[str],
+    records: int,
+    *,
+    index: str | os.PathLike[str] | Literal[True] | None = None,
+) -> Iterator[dict[str, Any]] | IndexedSource:
     """Chunks of a FASTA file; the last may have fewer records. A ``.gz`` file is decompressed.
 
     Parameters
@@ -29,10 +44,13 @@ def fasta(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]
     path : str or path
     records : int
         Sequences per chunk.
+    index : str, path or True, optional
+        A file as ``samtools faidx`` writes it; True: the one beside `path`, with ``.fai`` behind
+        its name. Any chunk can then be read by its number, and sizes are known before content.
 
     Returns
     -------
-    iterator of dict
+    iterator of dict, or with an index an `IndexedSource` of them
         ``"residues"``, the letters of all sequences, as uint8; ``"starts"``, one int64 more than
         there are sequences: sequence `i` is ``residues[starts[i]:starts[i + 1]]``; ``"names"``, a
         list: what follows ``>``, up to the first space.
@@ -42,7 +60,7 @@ def fasta(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]
     IoError
         Names the file and the record: at once, if it can't be read or doesn't start with ``>``;
         later, if the rest can't be, or a sequence is empty or has anything but letters, ``*`` and
-        ``-``.
+        ``-``. Also an index that is older than the file, at once, or doesn't fit it.
 
     Examples
     --------
@@ -60,7 +78,26 @@ def fasta(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]
         begin = _read(path, file, 1)
     if begin != b">":
         raise IoError(f"{path}: is no FASTA file: it doesn't begin with '>'")
-    return _chunks(path, records)
+    return _chunks(path, records) if index is None else _indexed(path, records, index)
+
+
+def _indexed(path: str | os.PathLike[str], records: int, index: Any) -> IndexedSource:
+    if index is not True and not isinstance(index, (str, os.PathLike)):
+        raise InvalidType(f"index is {index!r}; expected the path of a .fai file, or True")
+    if os.fspath(path).endswith(".gz"):
+        raise IoError(f"{path}: is compressed, so no record can be read alone; decompress it first")
+    known = FastaIndex(path, os.fspath(path) + ".fai" if index is True else index)
+    firsts = range(0, len(known.names), records)
+
+    def read(number: int) -> dict[str, Any]:
+        first = firsts[number]
+        chunk = _packed(path, *known.bodies(first, min(first + records, len(known.names))))
+        known.check(first, chunk["names"], np.diff(chunk["starts"]))
+        return chunk
+
+    letters = np.add.reduceat(known.lengths, firsts) if len(firsts) else np.zeros(0)
+    counts = np.diff(np.append(firsts, len(known.names)))
+    return IndexedSource(read, letters + 8 * (counts + 1))
 
 
 def _opened(path: str | os.PathLike[str]) -> IO[bytes]:

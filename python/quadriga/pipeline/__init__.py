@@ -4,12 +4,14 @@
 
 from ..host_arrays import empty
 from .chunk import Chunk, Through
+from .indexed import IndexedSource
 from .pipeline import Pipeline
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, StageStats
 
 __all__ = [
     "Chunk",
     "ChunkFailure",
+    "IndexedSource",
     "Pipeline",
     "PipelineEstimate",
     "PipelineStats",

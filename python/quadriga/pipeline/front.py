@@ -19,12 +19,13 @@ from ..data import Operand
 from ..errors import InvalidArgument, InvalidType
 from ..given import Result
 from ..host_arrays import empty_of, from_buffers
-from ..layout import Layout, layout_of, layout_of_new
+from ..layout import layout_of, layout_of_new
 from ..place import Place
 from ..record import Record
 from . import returned
 from .changed import ChangedFields
 from .chunk import Chunk, Seconds, Shape, Through, label_of, require_names
+from .indexed import IndexedSource, given_by
 from .lent import Copies, Lent, explain, lending, lending_parts
 from .pending import Pending
 from .reduction import Reduction, part_of
@@ -121,7 +122,7 @@ class Front:
 
     def __init__(
         self,
-        source: Iterator[Any],
+        source: Iterator[Any] | IndexedSource,
         stages: Sequence[Stage],
         has_cuda: bool,
         seconds: Seconds | None = None,
@@ -132,7 +133,7 @@ class Front:
         self._buffers = buffers
         self._seconds = seconds
         self._pending = pending
-        self._source: Iterator[Any] | None = source
+        self._source: Iterator[Any] | IndexedSource | None = source
         self._lent = lending(source, reuses, buffers)
         self._lent_parts = {
             i: lending_parts(stage.reuses, buffers) if buffers is not None else None
@@ -228,7 +229,7 @@ class Front:
             if self._lent is not None:
                 self._lent.asked()
             with from_buffers(self._buffers):
-                given = next(self._source)
+                given = given_by(self._source, number)
             return self.shown(number, given, lent=self._lent)
         except StopIteration:
             self.close()
@@ -469,9 +470,8 @@ class Front:
     def _place(self, chunk: Chunk, name: str) -> Place:
         if name in self._places:
             return self._places[name]
-        layout: Layout | None = chunk.sizes.get(name)
-        if name in self.reductions:
-            layout = self.reductions[name].layout
+        reduction = self.reductions.get(name)
+        layout = reduction.layout if reduction is not None else chunk.sizes.get(name)
         if layout is not None:
             return Place(None, layout, None, _NOWHERE)  # type: ignore[arg-type]
         array = chunk[name]

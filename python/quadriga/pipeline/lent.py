@@ -35,6 +35,7 @@ from ..host_arrays import empty_of
 from ..results import span_of
 from .changed import meet
 from .chunk import Chunk
+from .indexed import IndexedSource
 
 # Of containers, whose arrays the program has anyway.
 _CONTAINERS: tuple[Any, ...] = ([], (), {}.values(), {}.items(), collections.deque(), set())
@@ -44,12 +45,13 @@ Array = np.ndarray[Any, Any]
 
 
 def lending(
-    source: Iterator[Any], reuses: bool | None, buffers: _core.HostBuffers | None
+    source: Iterator[Any] | IndexedSource, reuses: bool | None, buffers: _core.HostBuffers | None
 ) -> Lent | Copies | None:
     """What a source's chunks pass first; None if nothing is to be done."""
     if reuses:
         return Copies(buffers)
-    return None if isinstance(source, _KEPT) else Lent(is_checked=reuses is None)
+    is_kept = source.is_kept if isinstance(source, IndexedSource) else isinstance(source, _KEPT)
+    return None if is_kept else Lent(is_checked=reuses is None)
 
 
 def lending_parts(reuses: bool | None, buffers: _core.HostBuffers | None) -> Lent | Copies | None:

@@ -8,8 +8,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from .. import _core, mapped
 from ..arguments import whole
 from ..current import innermost
@@ -20,6 +18,7 @@ from .chunk import Chunk, label_of
 from .front import Front
 from .pending import Pending
 from .progress import Progress, Told, progress_of
+from .reduction import Reduced
 from .rows import Rows
 from .stages import Stages
 from .stats import ChunkFailure, PipelineEstimate, PipelineStats, from_core
@@ -118,15 +117,17 @@ class Pipeline(Stages):
     # Runs
 
     def estimate(
-        self, chunks: Iterable[Any], seconds: Mapping[str, float] | None = None
+        self, chunks: Iterable[Any] | None = None, seconds: Mapping[str, float] | None = None
     ) -> PipelineEstimate:
         """The least time of a run over chunks like these, before it begins.
 
         Parameters
         ----------
-        chunks : iterable
+        chunks : iterable, optional
             As a source yields them; only the functions in ``writes`` and of `flat_map` read their
-            content. The latter are called, with fields that kernels write unspecified.
+            content. The latter are called, with fields that kernels write unspecified. Default: all
+            of a source with sizes. Its smallest and its largest are read; what others ask for is
+            taken to be on the line between these, by their sizes.
         seconds : dict of str to float, optional
             Seconds per chunk of ``"source"`` or stages, instead of those given to `takes`; needed
             for kernels whose cost isn't known.
@@ -136,7 +137,8 @@ class Pipeline(Stages):
         InvalidArgument
             If `seconds` names no stage.
         Unavailable
-            If the time of a kernel isn't known, or a `flat_map` raises; the message names it.
+            If the time of a kernel isn't known, or a `flat_map` raises, or there is one and no
+            chunk is given; the message names it.
         """
         stated = dict(seconds or {})
         names = ["source", *(stage.name for stage in self._stages)]
@@ -144,7 +146,15 @@ class Pipeline(Stages):
             if name not in names:
                 raise InvalidArgument(f"seconds of {name!r}: expected one of {', '.join(names)}")
         front = Front(iter(()), self._stages, False, self._source_seconds)
-        shown = [front.shown(number, each) for number, each in enumerate(chunks)]
+        sizes: list[float] = []
+        if chunks is None:
+            if self._indexed is None or len(self._indexed) == 0:
+                raise InvalidArgument("estimate() needs chunks, or a source with sizes")
+            sizes = self._indexed.sizes.tolist()
+            ends = [int(self._indexed.sizes.argmin()), int(self._indexed.sizes.argmax())]
+            shown = [front.shown(number, self._indexed[number]) for number in ends]
+        else:
+            shown = [front.shown(number, each) for number, each in enumerate(chunks)]
         threads: Any = self._options["threads"]
         told = _core.estimate_pipeline(
             self.engine.core,
@@ -154,6 +164,7 @@ class Pipeline(Stages):
             self._source_seconds is not None,
             shown,
             [float(stated.get(name, 0.0)) for name in names],
+            sizes,
         )
         told["shares"] = tuple(told["shares"])
         return PipelineEstimate(**told)
@@ -267,15 +278,20 @@ class Pipeline(Stages):
         return from_core(self._flow.stats(), self._rows.chunk if self._rows is not None else 0)
 
     @property
-    def reduced(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The results of `reduce` by name, once the run has succeeded; empty before.
+    def reduced(self) -> Reduced:
+        """The results of `reduce` by name, a dict, once the run has succeeded; empty before.
 
-        Empty for a run without chunks.
+        Empty for a run without chunks. A maximum or minimum of no elements is left out. What isn't
+        there raises `InvalidArgument`, which says why.
         """
         if self._flow is None or self._front is None:
-            return {}
+            return Reduced(self._stages, "the pipeline hasn't run yet")
         known = self._front.reductions
-        return {known[use].name: known[use].result(at) for use, at in self._flow.reduced()}
+        why = "no chunk came, or the run hasn't ended well"
+        found = Reduced(self._stages, why)
+        for use, at in self._flow.reduced():
+            found.add(known[use], at)
+        return found
 
     @property
     def failures(self) -> list[ChunkFailure]:
@@ -307,10 +323,12 @@ class Pipeline(Stages):
         has_cuda = any(device.kind == "cuda" for device in self.engine.machine.devices)
         memory: Any = self._options["host_memory"]
         pending = Pending(self.engine.core, self._stages)
-        pending.begin(self._source)
+        if self._indexed is not None:
+            self._indexed.failed = None
+        pending.begin(self._source if self._indexed is None else self._indexed.read)
         buffers = _core.HostBuffers(self.engine.core, memory)
         self._front = Front(
-            iter(self._source),
+            iter(self._source) if self._indexed is None else self._indexed,
             self._stages,
             has_cuda,
             self._source_seconds,
@@ -319,6 +337,7 @@ class Pipeline(Stages):
             pending,
         )
         options: dict[str, Any] = self._options | {"takes": self._source_seconds is not None}
+        options["sizes"] = None if self._indexed is None else self._indexed.sizes.tolist()
         if self._rows is not None and self._rows.chunk == 0:
             self._rows.chunk = self._chosen_rows(self._rows)
         self._flow = _core.Flow(self.engine.core, self._front, self._front.stages(), **options)
@@ -380,6 +399,9 @@ class Pipeline(Stages):
         assert self._front is not None
         self._raised = self._front.end()
         failed = None if self._options["skips"] else min(self._flow.failures(), default=None)
+        read = None if self._indexed is None else self._indexed.failed
+        if failed and read is not None and read < failed[0]:
+            failed = None
         label = label_of(*failed[:2]) if failed else "source"
         found = self._raised.get(label)
         if found is None:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any
 
@@ -83,9 +83,33 @@ class Reduction:
         """The result, from what all parts have become."""
         return self._at(address).copy()
 
+    def is_of_nothing(self) -> bool:
+        """Whether it has elements, and NumPy has no value for them."""
+        return False
+
     def _at(self, address: int) -> Array:
         assert self.layout is not None
         return self.layout.view(address, self.layout.ld, True)
+
+
+class Reduced(dict[str, Array]):
+    """Results by name. What is missing raises `InvalidArgument`, which says why."""
+
+    def __init__(self, stages: Iterable[Any], why: str) -> None:
+        uses = (use for stage in stages for use in stage.uses)
+        self._why = {use.reduction.name: why for use in uses if use.reduction is not None}
+
+    def add(self, reduction: Reduction, address: int) -> None:
+        """A result, unless it is none."""
+        if reduction.is_of_nothing():
+            self._why[reduction.name] = "it is a maximum or minimum of no elements"
+        else:
+            self[reduction.name] = reduction.result(address)
+
+    def __missing__(self, name: str) -> Array:
+        known = ", ".join(map(repr, self._why)) or "none"
+        why = self._why.get(name, f"no reduce() makes it; they make {known}")
+        raise InvalidArgument(f"there is no result {name!r}: {why}")
 
 
 class Named(Reduction):
@@ -139,6 +163,10 @@ class Named(Reduction):
     def combine(self, into: int, part: int) -> None:
         target = self._at(into)
         _UFUNCS[self._op](target, self._at(part), out=target)
+
+    def is_of_nothing(self) -> bool:
+        assert self.layout is not None
+        return self._op in ("max", "min") and self.count == 0 and prod(self.layout.shape) > 0
 
     def result(self, address: int) -> Array:
         found = super().result(address)

@@ -15,6 +15,7 @@ from ..errors import InvalidArgument, InvalidType
 from . import given
 from .chunk import Chunk, Kind, Seconds, Shape
 from .front import KernelUse, Stage
+from .indexed import IndexedSource, indexed
 from .kernels import kernel_stage
 from .reduction import reduction_of
 from .rows import Rows, rows_of
@@ -27,13 +28,19 @@ class Stages:
         self._stages: list[Stage] = []
         self._source: Iterable[Any] | None = None
         self._rows: Rows | None = None  # the source, if it is an array
+        self._indexed: IndexedSource | None = None  # the source, if it gives any chunk
         self._reuses: bool | None = None  # whether the source fills memory again
         self._source_seconds: Seconds | None = None
         self._flow: _core.Flow | None = None
         self._is_stopped = False
 
     def source(
-        self, chunks: Iterable[Any], rows: int | None = None, *, reuses: bool | None = None
+        self,
+        chunks: Iterable[Any] | Callable[[int], Any],
+        rows: int | None = None,
+        *,
+        sizes: Iterable[float] | None = None,
+        reuses: bool | None = None,
     ) -> Self:
         """Set where chunks come from: an iterable of arrays, tuples or dicts, of any sizes.
 
@@ -41,6 +48,12 @@ class Stages:
         without a copy. By default `rows` minimizes the time by the machine's description, counting
         copies, launches and the time in which the first and the last chunk are alone; `stats` has
         the number.
+
+        Or a sequence or function and `sizes`, a number for each chunk, or an `IndexedSource`, which
+        has them: ``chunks[i]`` or ``chunks(i)`` is chunk `i`. Chunks are then read as the order
+        takes them, so that a few that are there (`look_ahead`) do as well as all; in order where
+        results, a ``serial_in_order`` stage or a `flat_map` need that. Sizes are in any unit: only
+        which is larger counts, and chunks have the memory that their content takes.
 
         One thread at a time calls the source, when there is room. Values that aren't arrays stay
         on the host. To send a chunk through some of the stages only, yield
@@ -61,6 +74,8 @@ class Stages:
         if rows is not None:
             rows = whole("rows", rows, 1, given.MOST)
         given.reuses(reuses)
+        self._indexed = indexed(chunks, sizes)
+        chunks = self._indexed if self._indexed is not None else chunks
         self._rows = rows_of(chunks, rows)
         if self._rows is not None:
             chunks = self._rows

@@ -140,7 +140,7 @@ class BackendTest : public testing::TestWithParam<BackendCase> {
   Event launch_until(StreamId stream, int milliseconds, std::function<bool()> holds) {
     if (GetParam().sleep || backend_->is_virtual()) return launch_sleep(stream, milliseconds);
     return launch(stream, [holds = std::move(holds)](const Arguments&) {
-      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(240);
       while (!holds() && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     });

@@ -246,12 +246,12 @@ TEST_P(AnyBackend, DestroyedWithWorkQueuedItDoesNotHang) {
   const StreamId second = compute(1);
   backend_->wait(second, launch_sleep(first, 30));
   for (int i = 0; i < 100; ++i) {
-    launch_sleep(first, 1000);
-    launch_sleep(second, 1000);
+    launch_sleep(first, 3000);
+    launch_sleep(second, 3000);
   }
   const auto begin = std::chrono::steady_clock::now();
   backend_.reset();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(100));
 }
 
 TEST_P(AnyBackend, KernelsOfDifferentStreamsOverlap) {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t tile_bytes = 2048;
 constexpr std::size_t elements = tile_bytes / sizeof(std::uint64_t);
-constexpr double patience = 60;
+constexpr double patience = 300;
 constexpr int steps = 40;
 
 using Content = std::vector<std::uint64_t>;
@@ -37,10 +37,10 @@ struct Meeting {
   void attend() {
     came.fetch_add(1);
     using Clock = std::chrono::steady_clock;
-    const Clock::time_point until = Clock::now() + std::chrono::seconds(20);
+    const Clock::time_point until = Clock::now() + std::chrono::seconds(240);
     while (waits && came.load() < gang->size && !gang->broken.load()) {
       if (Clock::now() >= until) return was_left_alone.store(true);
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      std::this_thread::sleep_for(std::chrono::microseconds(240));
     }
   }
 };

@@ -17,6 +17,7 @@
 
 #include "base/random.h"
 #include "device/factory.h"
+#include "device/kinds.h"
 
 namespace quadriga {
 namespace {
@@ -29,6 +30,39 @@ constexpr std::size_t most_bytes = most_rows * most_cols * sizeof(std::uint64_t)
 struct Shape {
   std::int64_t rows = most_rows;
   std::int64_t cols = most_cols;
+};
+
+/// All of each device's memory, and a stream for each way of copies.
+struct SpacesOfDevices {
+  SpacesOfDevices(Backend& of, const Machine& machine)
+      : backend(of), resources(static_cast<std::size_t>(machine.spaces())) {
+    for (DeviceId device = 0; device < machine.devices.size(); ++device)
+      if (machine.devices[device].space != host_space) open(machine, device);
+  }
+  SpacesOfDevices(const SpacesOfDevices&) = delete;
+  SpacesOfDevices& operator=(const SpacesOfDevices&) = delete;
+  ~SpacesOfDevices() {
+    for (const SpaceResources& space : resources)
+      if (space.base) backend.deallocate(space.device, space.base);
+  }
+  void open(const Machine& machine, DeviceId device) {
+    const Device& described = machine.devices[device];
+    SpaceResources& space = resources[described.space];
+    space.device = device;
+    space.is_file = properties_of(described.kind).only_stores;
+    space.node = described.node;
+    space.bytes = described.memory_bytes;
+    space.base = backend.allocate(device, space.bytes);
+    space.in = backend.create_stream(device, StreamKind::copy_in);
+    space.out = backend.create_stream(device, StreamKind::copy_out);
+    space.peers.resize(resources.size());
+    for (SpaceId from = 1; from < resources.size(); ++from)
+      if (machine.route(from, described.space))
+        space.peers[from] = backend.create_stream(device, StreamKind::peer_in);
+  }
+
+  Backend& backend;
+  std::vector<SpaceResources> resources;
 };
 
 struct Work {
@@ -403,10 +437,9 @@ class MemoryModelTest : public ::testing::TestWithParam<int>,
   Random random_{static_cast<std::uint64_t>(GetParam())};
   Machine machine_ = machine_of(GetParam());
   std::unique_ptr<Backend> backend_ = make_virtual_backend(large_machine(GetParam()));
-  DeviceSpaces spaces_{*backend_, machine_};
-  const bool has_memory_ = (spaces_.take_memory(machine_), true);
+  const SpacesOfDevices spaces_{*backend_, machine_};
   Instructions instructions_;
-  Memory memory_{instructions_, machine_, spaces_.spaces(), *this, *this, host_of(GetParam())};
+  Memory memory_{instructions_, machine_, spaces_.resources, *this, *this, host_of(GetParam())};
   std::deque<Words> homes_;
   std::array<StreamId, 4> streams_{0, backend_->create_stream(0, StreamKind::compute),
                                    backend_->create_stream(1, StreamKind::compute),

@@ -200,8 +200,8 @@ TEST_F(JoinedTest, WhoSleepsIsWokenByEveryPart) {
     });
     const Nanoseconds begin = backend_->now();
     Completion done;
-    EXPECT_EQ(backend_->next_completion({&done, 1}, begin + 20'000'000'000), 1u);
-    EXPECT_LT(backend_->now() - begin, 10'000'000'000) << "device " << round % 3;
+    EXPECT_EQ(backend_->next_completion({&done, 1}, begin + 240'000'000'000), 1u);
+    EXPECT_LT(backend_->now() - begin, 120'000'000'000) << "device " << round % 3;
   }
   backend_->wake();
   EXPECT_TRUE(collect(1).empty());
@@ -242,14 +242,14 @@ TEST_F(JoinedTest, WhatEndsBeforeTheLastLookIsNotSleptThrough) {
     WatchedBackend::woken = false;
     may_end = true;
     may_end.notify_all();
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(240);
     while (deadline < a_second && !WatchedBackend::woken &&
            std::chrono::steady_clock::now() < patience)
       std::this_thread::yield();
   };
   const Nanoseconds begin = backend_->now();
   EXPECT_EQ(collect(1).size(), 1u);
-  EXPECT_LT(backend_->now() - begin, 10'000'000'000);
+  EXPECT_LT(backend_->now() - begin, 120'000'000'000);
   EXPECT_GE(looks, 2);
   WatchedBackend::on_look = nullptr;
 }

@@ -281,6 +281,8 @@ TEST_P(TasksC, RefuseWhatIsWrong) {
   quadriga_data* none = nullptr;
   refused(quadriga_data_register(engine_, nullptr, 1, 1, 1, 'd', &none), -2, "the memory is NULL");
   refused(quadriga_data_register(engine_, x.data(), 1, 1, 1, 'q', &none), -6, "type is 'q'");
+  refused(quadriga_data_register(engine_, x.data(), 1, 1, 1, 0, &none), -6,
+          "type is '\\0'; expected one of s, d");
   refused(quadriga_data_register(engine_, x.data(), -8, 1, 8, 'd', &none), -3, "-8 rows");
   refused(quadriga_data_register(engine_, x.data(), 1, -8, 8, 'd', &none), -4, "-8 columns");
   refused(quadriga_data_register(engine_, x.data(), 4, 1, 2, 'd', &none), -5, "dimension 2");

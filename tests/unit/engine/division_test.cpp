@@ -78,7 +78,7 @@ TEST_P(DivisionTest, CoresThatRunFineTasksKeepNoSlots) {
   std::atomic<int> whole = 0;
   std::atomic<bool> runs = false, open = false, late = false;
   const auto await = [&](const auto& condition) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(240);
     while (!condition() && !late) late = std::chrono::steady_clock::now() > end;
   };
   Codelet& fine = codelet(Access::update, [&](const Arguments&) {
@@ -109,7 +109,7 @@ TEST_P(DivisionTest, ACoreThatHelpsRunsCoarseTasksFirst) {
   std::atomic<int> whole = 0;
   std::atomic<bool> submitted = false, coarse_ran = false, late = false;
   const auto await = [&](const auto& condition) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(240);
     while (!condition() && !late) late = std::chrono::steady_clock::now() > end;
   };
   Codelet& fine = codelet(Access::update, [&](const Arguments&) {
@@ -136,7 +136,7 @@ TEST_P(DivisionTest, SeveralCoresRunFineTasksOfOneTask) {
   std::atomic<bool> met = true;
   Codelet& fine = codelet(Access::update, [&](const Arguments&) {
     ++begun;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(240);
     while (begun < 2)
       if (std::chrono::steady_clock::now() > end) {
         met = false;
@@ -295,7 +295,7 @@ TEST_P(DivisionTest, TracesTellWhichCoresRanHowManyFineTasks) {
   // Two meet, so that at least two cores are in the trace.
   Codelet& fine = codelet(Access::update, [&](const Arguments&) {
     ++begun;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(240);
     while (begun < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   });
   const Data x = tile();

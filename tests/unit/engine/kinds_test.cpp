@@ -54,7 +54,7 @@ class FourthKind : public testing::Test {
     for (int step = 0; step < 10; ++step)
       for (const Data& each : data)
         engine.submit(codelet_, std::vector<Operand>{{each, Access::update}}, {}, where);
-    engine.wait(30);
+    engine.wait(300);
     for (const auto& tile : tiles) EXPECT_EQ(tile, std::vector<double>(rows, 15));
     EXPECT_EQ(on_polled_ + on_host_, 80);
   }
@@ -102,7 +102,7 @@ TEST_F(FourthKind, FailsWithWhatItsVariantThrows) {
   wrong.variant(polled) = [](const Arguments&) { throw std::runtime_error("not today"); };
   engine.submit(wrong, {});
   try {
-    engine.wait(30);
+    engine.wait(300);
     FAIL() << "it did not fail";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("not today"), std::string::npos) << error.what();
@@ -116,7 +116,7 @@ TEST_F(FourthKind, IsInTraces) {
   std::vector<double> tile(4, 0);
   Engine engine(options);
   engine.submit(codelet_, {{engine.data(tile.data(), 4, 1, 4, DType::float64), Access::update}});
-  engine.wait(30);
+  engine.wait(300);
   EXPECT_NE(engine.trace_json().find("polled0"), std::string::npos);
 }
 

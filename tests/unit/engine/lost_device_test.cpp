@@ -15,7 +15,7 @@
 namespace quadriga {
 namespace {
 
-constexpr double patience = 30;
+constexpr double patience = 300;
 constexpr int tiles = 40;
 
 /// Devices, two or as many, and a CPU that is not meant to compute.

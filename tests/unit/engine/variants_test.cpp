@@ -45,7 +45,7 @@ class VariantsTest : public testing::Test {
     for (int i = 0; i < 10; ++i)
       engine.submit(codelet_, {{data, Access::update}}, std::span<const std::byte>(),
                     {.device = device});
-    engine.wait(30);
+    engine.wait(300);
   }
 
   Codelet codelet_;
@@ -98,7 +98,7 @@ TEST(MeasuredTest, TasksGoWhereTheyAreQuick) {
     const Data data = engine.data(home.data(), 8, 1, 8, DType::float64);
     engine.submit(codelet, {{data, Access::update}}, std::span<const std::byte>(),
                   {.device = device});
-    engine.wait(30);
+    engine.wait(300);
   };
   for (std::size_t i = 0; i < 20; ++i) run(homes[i], static_cast<DeviceId>(i % 2));
   EXPECT_EQ(elsewhere.exchange(0), 10);
@@ -125,7 +125,7 @@ TEST_F(VariantsTest, ThatWaitShareOneStream) {
     const Data data = engine.data(homes[i].data(), 8, 1, 8, DType::float64);
     engine.submit(i % 4 == 0 ? slow : codelet_, {{data, Access::update}});
   }
-  engine.wait(30);
+  engine.wait(300);
   const auto trace = nlohmann::json::parse(engine.trace_json());
   const std::multiset<int> held = lanes_of(trace, "slow");
   const std::multiset<int> others = lanes_of(trace, "both");

@@ -200,7 +200,7 @@ TEST_P(FailuresTest, AWaitEndsAtItsDeadlineAndTheWorkGoesOn) {
   }
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(passed.count(), 0.15);
-  EXPECT_LT(passed.count(), 5);
+  EXPECT_LT(passed.count(), 100);
   EXPECT_FALSE(engine().done(task));
   open();
   wait();
@@ -224,7 +224,7 @@ TEST_P(FailuresTest, CancelEndsWhatHasNotStarted) {
   engine().submit(gate({Access::update}), {{data, Access::update}});
   // So long that the last has not started, should the gate open before this thread cancels.
   Codelet& long_one = codelet(Access::update, [](const Arguments&) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
   });
   std::vector<Future> tasks;
   for (int i = 0; i < 100; ++i)

@@ -149,7 +149,7 @@ TEST_P(SharingTest, AWaitForAnotherThreadsAccessEndsInTime) {
   std::thread host([&] {
     const HostAccess access = engine().on_host(data, Access::write, patience);
     has_it = true;
-    for (int i = 0; i < 5000 && !may_end; ++i)
+    for (int i = 0; i < 240'000 && !may_end; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
   while (!has_it) std::this_thread::yield();
@@ -406,11 +406,18 @@ TEST_P(SharingTest, AnAccessThatCameTooLateIsAskedForAgain) {
   make_slow();
   std::vector<double> x(100'000);
   const Data data = vector(x.data(), 100'000, {.resident = true});
-  engine().wait(engine().submit(more_, {{data, Access::update}}, on_a_device()), patience);
-  EXPECT_THROW(engine().on_host(data, Access::update, is_virtual(GetParam()) ? 1e-9 : 0.01), Error);
+  double tries = 0;
+  // In time where this thread stands still for as long as the copy takes.
+  for (bool is_late = false; !is_late && tries < 50; ++tries) {
+    engine().wait(engine().submit(more_, {{data, Access::update}}, on_a_device()), patience);
+    is_late = failure_of([&] {
+                engine().on_host(data, Access::update, is_virtual(GetParam()) ? 1e-9 : 0.01);
+              }) != "nothing was thrown";
+  }
+  EXPECT_LT(tries, 50);
   {
     const HostAccess access = engine().on_host(data, Access::update, patience);
-    EXPECT_EQ(x[0], 1);
+    EXPECT_EQ(x[0], tries);
     x[0] = 7;
   }
   engine().submit(more_, {{data, Access::update}}, on_a_device());

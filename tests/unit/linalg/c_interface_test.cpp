@@ -295,6 +295,7 @@ TEST(CInterfaceOf, EachArgumentIsNamed) {
   EXPECT_EQ(gemm('X', 'N', 2, 2, 2, &one, a, 2, 2, c, 2), -2);
   EXPECT_NE(std::string(quadriga_message()).find("'X'"), std::string::npos);
   EXPECT_EQ(gemm('N', 0, 2, 2, 2, &one, a, 2, 2, c, 2), -3);
+  EXPECT_NE(std::string(quadriga_message()).find("'\\0'; expected one of"), std::string::npos);
   EXPECT_EQ(gemm('N', 'N', -1, 2, 2, &one, a, 2, 2, c, 2), -4);
   EXPECT_EQ(gemm('N', 'N', 2, -1, 2, &one, a, 2, 2, c, 2), -5);
   EXPECT_EQ(gemm('N', 'N', 2, 2, -1, &one, a, 2, 2, c, 2), -6);

@@ -249,7 +249,7 @@ TEST(Estimate, OfAnyOrderTakesSeconds) {
       const auto begin = std::chrono::steady_clock::now();
       const Estimate found = estimate(model_of(devices), problem);
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-      EXPECT_LT(took.count(), 30);
+      EXPECT_LT(took.count(), 120);
       EXPECT_GE(found.seconds, found.bound_seconds);
       EXPECT_GT(found.bound_seconds, 0);
       EXPECT_LT(found.seconds_uncertainty, 0.5);

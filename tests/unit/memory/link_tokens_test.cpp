@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "device/reference_machine.h"
 #include "memory/memory.h"
 
 namespace quadriga {
@@ -19,12 +20,26 @@ constexpr std::size_t tile_bytes = 4096;
 constexpr std::size_t tiles = 32;
 
 TEST(LinkTokens, AnIdleLinkTakesAnyCopyAndABusyOneAsMuchAsIsSoonDone) {
-  for (const LinkTokens tokens : {tokens_to_device, tokens_to_host}) {
+  for (const LinkTokens tokens : {tokens_to_device, tokens_to_host(Machine::parse("emulated:2"))}) {
     EXPECT_TRUE(tokens.are_left(tokens.copies - 1, 10));
     EXPECT_TRUE(tokens.are_left(tokens.copies, tokens.seconds));
     EXPECT_FALSE(tokens.are_left(tokens.copies, 1.01 * tokens.seconds));
     EXPECT_TRUE(tokens.are_left(20, 0.5 * tokens.seconds)) << "short ones keep it busy";
   }
+}
+
+TEST(LinkTokens, ASlowerHostQueuesMoreThatGoesHome) {
+  Machine machine = Machine::parse("emulated:2");
+  machine.planning = {.engine_seconds = 1e-4, .task_seconds = 3e-6};
+  machine.launch_seconds = 2e-6;
+  const double quick = tokens_to_host(machine).seconds;
+  machine.planning.task_seconds *= 10;
+  machine.launch_seconds *= 10;
+  EXPECT_DOUBLE_EQ(tokens_to_host(machine).seconds, 10 * quick);
+  machine.planning = {};
+  machine.launch_seconds = 0;
+  EXPECT_EQ(tokens_to_host(machine).seconds, tokens_to_host(reference_machine()).seconds)
+      << "nobody has measured that host";
 }
 
 /// Two devices of 32 tiles. A tile takes 410 us from the host, and 4 us between devices.

@@ -45,7 +45,7 @@ TEST(ProgramStreams, AFunctionMayBeTheLastToHoldItsDevices) {
   port.reset();
   EXPECT_FALSE(seen.expired());
   gate.set_value();
-  EXPECT_EQ(ended->get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready)
+  EXPECT_EQ(ended->get_future().wait_for(std::chrono::seconds(240)), std::future_status::ready)
       << "the stream's thread goes on";
   EXPECT_TRUE(seen.expired());
 }
@@ -68,7 +68,7 @@ TEST(ProgramStreams, FunctionsOfTwoMayHoldEachOthers) {
   other.reset();
   alone.arrive_and_wait();
   for (const auto& each : {one_ended, other_ended})
-    EXPECT_EQ(each->get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+    EXPECT_EQ(each->get_future().wait_for(std::chrono::seconds(240)), std::future_status::ready);
 }
 
 // What it throws is logged, and what it holds let go, whatever that is.

@@ -199,6 +199,7 @@ TEST(StreamOrder, AnInterruptOrTheCollectivesEndEndsTheWaitForAStream) {
               interrupts ? Errc::io : Errc::cancelled);
     EXPECT_EQ(code_of([&] { pair.receiver.barrier(enough); }), Errc::cancelled);
     pair.stream.let_go();
+    while (!order->is_reached()) std::this_thread::yield();  // else it still waits, and is ended
     pair.sender.await_stream(order, CallKind::bcast, enough);
   }
 }
@@ -227,7 +228,7 @@ TEST(StreamOrder, WhoWithdrawsWhatAnotherProcessCopiesLeavesTheLockToOthers) {
     // One that waits with the lock ends when the receiver goes on after all.
     std::promise<void> over;
     const auto guard = std::async(std::launch::async, [&, ended = over.get_future()] {
-      ended.wait_for(std::chrono::seconds(10));
+      ended.wait_for(std::chrono::seconds(240));
       kill(static_cast<pid_t>(process), SIGCONT);
     });
     bool has_ended = false;
@@ -268,7 +269,7 @@ void send_to_stopped(const std::function<void(CommunicatorCore& comm, const Tran
     // Whoever waits for it in vain ends when it goes on after all.
     std::promise<void> over;
     const auto guard = std::async(std::launch::async, [&, ended = over.get_future()] {
-      ended.wait_for(std::chrono::seconds(10));
+      ended.wait_for(std::chrono::seconds(240));
       kill(static_cast<pid_t>(process), SIGCONT);
     });
     run(comm, comm.start_send(numbers.place(), 1, 0, std::make_shared<int>(0)), numbers);

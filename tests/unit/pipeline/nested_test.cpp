@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <quadriga/pipeline.h>
 
-#include <atomic>
-#include <chrono>
 #include <string>
 #include <thread>
 
@@ -155,17 +153,14 @@ TEST_P(NestedTest, ARunThatBeganOutsideMayNotComeBackToABodyThatWaitsForIt) {
   Engine other(one);
   PipelineOptions there;
   there.engine = &other;
-  std::atomic<bool> is_waited_for{false};
   Pipeline before(there);
   before.source(numbers({1, 1, 1})).parallel([&](Chunk& chunk) {
     if (chunk.number() == 0) return;
-    while (!is_waited_for.load()) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while (!is_awaited(other)) std::this_thread::yield();
     inner_sum(*engine_, true);
   });
   EXPECT_TRUE(before.next().has_value());
   const Codelet kernel = calling([&] {
-    is_waited_for.store(true);
     while (before.next()) {
     }
   });

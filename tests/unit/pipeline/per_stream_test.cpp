@@ -51,6 +51,62 @@ TEST_P(PerStreamTest, EachStreamHasAValueThatNobodyElseUses) {
   EXPECT_EQ(living, 0);
 }
 
+TEST_P(PerStreamTest, ALibraryIsCalledWithItsPlan) {
+  std::atomic<int> made{0};
+  {
+    const LibraryCall<std::vector<double>> scale{
+        .name = "scale",
+        .cpu =
+            [](std::vector<double>& plan, const Arguments& a) {
+              for (std::int64_t i = 0; i < a.operands[1].rows; ++i)
+                a.operands[1].as<double>()[i] += plan[0] * a.operands[0].as<double>()[i];
+            },
+        .cost = double_.cost};
+    Pipeline pipeline(options());
+    pipeline.source(numbers(random_lengths(20, 1)))
+        .kernel(double_, {reads("x"), writes("y", like_x)})
+        .library(scale, per_stream([&made](const Arguments&) {
+                   ++made;
+                   return std::vector<double>{10};
+                 }),
+                 {reads("x"), updates("y")});
+    std::uint64_t seen = 0;
+    while (const auto chunk = pipeline.next()) {
+      const auto expected = 12 * static_cast<double>(seen++);
+      EXPECT_TRUE(GetParam() == Where::virtual_clock || chunk->values<double>("y")[0] == expected)
+          << seen;
+    }
+    EXPECT_EQ(seen, 20u);
+  }
+  EXPECT_GE(made, GetParam() == Where::virtual_clock ? 0 : 1);
+}
+
+TEST_P(PerStreamTest, ALibraryUpdatesWhatTheKernelBeforeChanges) {
+  const LibraryCall<int> call{.name = "negate",
+                              .cpu =
+                                  [](int&, const Arguments& a) {
+                                    for (std::int64_t i = 0; i < a.operands[0].rows; ++i)
+                                      a.operands[0].as<double>()[i] *= -1;
+                                  },
+                              .cost = double_.cost};
+  const auto plans = per_stream([](const Arguments&) { return 0; });
+  Pipeline pipeline(options());
+  pipeline.source(numbers({3, 2}))
+      .kernel(double_, {reads("x"), writes("y", like_x)})
+      .library(call, plans)
+      .library(call, plans)
+      .library(call, plans);
+  while (const auto chunk = pipeline.next())
+    EXPECT_TRUE(GetParam() == Where::virtual_clock ||
+                chunk->values<double>("y")[0] == -2.0 * static_cast<double>(chunk->number()))
+        << chunk->number();
+
+  Pipeline first(options());
+  EXPECT_THROW(first.source(numbers({1})).library(call, plans), Error);
+  const LibraryCall<int> none{.name = "none"};
+  EXPECT_THROW(first.library(none, plans, {updates("x")}), Error);
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, PerStreamTest, all_engines(), engine_name);
 
 TEST(PerStream, DevicesStreamsAreToldApartAndAFailureIsTriedAgain) {

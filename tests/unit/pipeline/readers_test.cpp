@@ -6,9 +6,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <numbers>
@@ -126,6 +129,67 @@ TEST(Fasta, NamesOfOtherChunksAreRefused) {
   EXPECT_THROW(names_of(other), Error);
 }
 
+/// Three records, with the lines of their index.
+constexpr const char* indexed_text = ">a first\nMKTA\nYI\n\n> none\nGG*\n>c\nACDEF\nGHI\n";
+constexpr const char* index_text = "a\t6\t9\t4\t5\nnone\t3\t25\t3\t4\nc\t8\t32\t5\t6\n";
+
+TEST(FastaIndex, GivesTheChunksOfItsFile) {
+  const File file(indexed_text);
+  const File index(index_text);
+  const IndexedSource source = fasta(file.path(), 2, index.path());
+  EXPECT_EQ(source.sizes, (std::vector<double>{9 + 24, 8 + 16}));
+  for (const std::uint64_t number : {1, 0, 1}) {
+    const Pipeline::Source in_order = fasta(file.path(), 2);
+    Chunk expected;
+    for (std::uint64_t i = 0; i <= number; ++i) {
+      expected = Chunk(i);
+      ASSERT_TRUE(in_order(expected));
+    }
+    Chunk chunk(number);
+    ASSERT_TRUE(source.read(chunk));
+    EXPECT_EQ(names_of(chunk), names_of(expected));
+    for (const char* const field : {"residues", "starts"})
+      EXPECT_TRUE(std::ranges::equal(chunk.values<char>(field), expected.values<char>(field)))
+          << field << " of chunk " << number;
+  }
+}
+
+TEST(FastaIndex, ThatDoesntFitIsRefused) {
+  const File file(indexed_text);
+  const std::string text = index_text;
+  const auto changed = [&](std::string_view before, std::string_view after) {
+    std::string made = text;
+    return made.replace(made.find(before), before.size(), after);
+  };
+  const std::pair<std::string, const char*> wrong[] = {
+      {changed("none", "other"), "at record 'other'"},
+      {changed("\t3\t25\t3", "\t2\t25\t3"), "at record 'none'"},
+      {text.substr(0, text.rfind("c\t")), "which goes on behind its last record"},
+      {text + "d\t8\t99\t8\t9\n", "at record 'd'"},
+      {text + "d\t9223372036854775807\t99\t1\t9223372036854775807\n", "at record 'd'"},
+      {changed("25", "32"), "at record 'c'"},
+      {"a\t6\tnine\t4\t5\n", "can't be read as an index"},
+      {"a\t6\n", "can't be read as an index"},
+      {"", "which goes on behind its last record"}};
+  for (const auto& [lines, told] : wrong) {
+    const File index(lines);
+    const std::string message = said(file, [&] {
+      const IndexedSource source = fasta(file.path(), 10, index.path());
+      Chunk chunk;
+      source.read(chunk);
+    });
+    EXPECT_NE(message.find(told), std::string::npos) << lines << message;
+  }
+  const File old(index_text);
+  const auto time = std::filesystem::last_write_time(file.path());
+  std::filesystem::last_write_time(old.path(), time - std::chrono::seconds(1));
+  EXPECT_NE(said(file, [&] { fasta(file.path(), 1, old.path()); }).find("is older than FILE"),
+            std::string::npos);
+  EXPECT_NE(said(file, [&] { fasta(file.path(), 1, file.path() + ".fai"); })
+                .find("FILE.fai: can't be read"),
+            std::string::npos);
+}
+
 TEST(Voltages, SizesAreCheckedAtOnce) {
   const File file("abcdefghijkl");
   const Pipeline::Source next = voltages(file.path(), 3);
@@ -147,6 +211,23 @@ TEST(Voltages, SizesAreCheckedAtOnce) {
   EXPECT_EQ(said(odd, [&] { voltages(odd.path(), 1); }),
             "FILE: is truncated: 3 bytes of data are 1 pairs and a byte");
   EXPECT_EQ(said(odd, [&] { voltages("/", 1); }), "/: is a folder; expected a file");
+}
+
+TEST(Voltages, CopiesOfASourceReadOneFile) {
+  const File file("abcdefghijkl");
+  Pipeline::Source first = voltages(file.path(), 2);
+  Pipeline::Source second = first;
+  std::string read;
+  for (const Pipeline::Source* const next : {&first, &second, &second}) {
+    Chunk chunk;
+    ASSERT_TRUE((*next)(chunk));
+    const auto values = chunk.values<char>("array");
+    read.append(values.begin(), values.end());
+  }
+  EXPECT_EQ(read, "abcdefghijkl");
+  Chunk none;
+  EXPECT_FALSE(first(none));
+  EXPECT_FALSE(second(none));
 }
 
 TEST(Voltages, AFileThatBecomesShorterEndsTheRunWithAnError) {
@@ -236,14 +317,12 @@ TEST_P(ProgramTest, ASpectrometer) {
           at(a.operands[1], i / cols, i % cols) = {static_cast<float>(pairs[2 * i]),
                                                    static_cast<float>(pairs[2 * i + 1])};
       }};
-  const Codelet columns{.name = "columns",
-                        .access = {Access::update},
-                        .cpu = [plans = per_stream(make_plan)](const Arguments& a) {
-                          const View& x = a.operands[0];
-                          for (std::int64_t c = 0; c < cols; ++c)
-                            transform(plans->of(a), rows,
-                                      [&](std::int64_t r) -> Complex& { return at(x, r, c); });
-                        }};
+  const LibraryCall<Plan> columns{.name = "columns", .cpu = [](Plan& plan, const Arguments& a) {
+                                    for (std::int64_t c = 0; c < cols; ++c)
+                                      transform(plan, rows, [&](std::int64_t r) -> Complex& {
+                                        return at(a.operands[0], r, c);
+                                      });
+                                  }};
   const Codelet twiddle{.name = "twiddle",
                         .access = {Access::update},
                         .cpu = [plans = per_stream(make_plan)](const Arguments& a) {
@@ -252,14 +331,12 @@ TEST_P(ProgramTest, ASpectrometer) {
                               at(a.operands[0], r, c) *=
                                   plans->of(a)[static_cast<std::size_t>(r * c)];
                         }};
-  const Codelet across{.name = "rows",
-                       .access = {Access::update},
-                       .cpu = [plans = per_stream(make_plan)](const Arguments& a) {
-                         const View& x = a.operands[0];
-                         for (std::int64_t r = 0; r < rows; ++r)
-                           transform(plans->of(a), cols,
-                                     [&](std::int64_t c) -> Complex& { return at(x, r, c); });
-                       }};
+  const LibraryCall<Plan> across{.name = "rows", .cpu = [](Plan& plan, const Arguments& a) {
+                                   for (std::int64_t r = 0; r < rows; ++r)
+                                     transform(plan, cols, [&](std::int64_t c) -> Complex& {
+                                       return at(a.operands[0], r, c);
+                                     });
+                                 }};
   const Codelet power{
       .name = "power", .access = {Access::read, Access::write}, .cpu = [](const Arguments& a) {
         for (int k = 0; k < size; ++k)
@@ -272,9 +349,9 @@ TEST_P(ProgramTest, ASpectrometer) {
   Pipeline sky({.memory = "64KiB", .engine = engine_.get()});
   sky.source(voltages(file.path(), size))
       .kernel(unpack, {reads("array"), temporary("x", matrix)})
-      .kernel(columns, {updates("x")})
+      .library(columns, per_stream(make_plan))
       .kernel(twiddle, {updates("x")})
-      .kernel(across, {updates("x")})
+      .library(across, per_stream(make_plan))
       .kernel(power, {reads("x"), writes("spectrum", line)})
       .serial_in_order([&](const Chunk& c) {
         const auto values = c.values<float>("spectrum");
