@@ -15,6 +15,7 @@
 #include "body.h"
 #include "engine/engine_access.h"
 #include "engine/hold.h"
+#include "engine/on_host.h"
 #include "gil_gate.h"
 #include "workers.h"
 
@@ -65,7 +66,7 @@ void EngineState::end() {
   for (int count = submitting_.load(); count != 0; count = submitting_.load())
     submitting_.wait(count);
   engine_->cancel();
-  EngineAccess::bring_all_home(*engine_);
+  bring_all_home(*engine_);
 }
 
 Submitting::~Submitting() {

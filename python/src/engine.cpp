@@ -20,6 +20,8 @@
 #include "engine/engine_access.h"
 #include "engine/guests.h"
 #include "engine/message_task.h"
+#include "engine/message_tasks.h"
+#include "engine/occupied.h"
 #include "gil_gate.h"
 #include "py_codelet.h"
 #include "py_engine.h"
@@ -221,7 +223,7 @@ void bind_views(nb::class_<PyEngine>& engine) {
            [](PyEngine& self) {
              auto dict = counters_as_dict(self.without_gil([](Engine& e) { return e.counters(); }));
              dict["messages"] = messages_as_dict(
-                 self.without_gil([](Engine& e) { return EngineAccess::count_messages(e); }));
+                 self.without_gil([](Engine& e) { return MessageTasks::counted(e); }));
              return dict;
            })
       .def("reset_counters",
@@ -271,7 +273,7 @@ void bind_engine(nb::module_& module) {
           nb::arg("data"), nb::arg("stream"))
       .def("add_homeless", add_homeless, nb::arg("rows"), nb::arg("cols"), nb::arg("dtype"),
            nb::arg("keep"))
-      .def("inside_own_body", [](PyEngine& self) { return EngineAccess::runs_here(self.engine()); })
+      .def("inside_own_body", [](PyEngine& self) { return runs_here(self.engine()); })
       .def("host_memory", [](PyEngine& self) { return self.engine().options().host_memory; })
       .def("remove", remove, nb::arg("retired"))
       .def("removing", [](PyEngine& self) { return self.state()->removing().load(); })

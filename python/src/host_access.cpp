@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/engine_access.h"
+#include "engine/on_host.h"
 #include "gil_gate.h"
 #include "graph/failures.h"
 #include "py_engine.h"
@@ -45,13 +46,11 @@ PyHostAccess on_host(PyEngine& self, const Data& data, Access access, double sec
 bool settle(PyEngine& self, std::uintptr_t address, std::size_t bytes, bool writes,
             const nb::object& look) {
   const HeldRegion region{{address, bytes, 1, 0}, writes ? Access::update : Access::read};
-  if (!EngineAccess::is_registered(self.engine(), region.region)) return false;
+  if (!is_registered(self.engine(), region.region)) return false;
   const nb::object awaited = nb::make_tuple(address, bytes, writes);
   block_in_slices(
       self.state(), -1,
-      [region](Engine& e, double left) {
-        EngineAccess::hold(e, std::span(&region, 1), left).release();
-      },
+      [region](Engine& e, double left) { hold_regions(e, std::span(&region, 1), left).release(); },
       calling(look, awaited));
   return true;
 }
@@ -63,13 +62,13 @@ std::optional<std::pair<std::uint64_t, std::string>> settle_for_task(PyEngine& s
                                                                      std::size_t bytes,
                                                                      const nb::object& look) {
   const HeldRegion region{{address, bytes, 1, 0}, Access::read};
-  if (!EngineAccess::is_registered(self.engine(), region.region)) return std::nullopt;
+  if (!is_registered(self.engine(), region.region)) return std::nullopt;
   const nb::object awaited = nb::make_tuple(address, bytes, false);
   try {
     block_in_slices(
         self.state(), -1,
         [region](Engine& e, double left) {
-          EngineAccess::hold(e, std::span(&region, 1), left, true).release();
+          hold_regions(e, std::span(&region, 1), left, true).release();
         },
         calling(look, awaited));
   } catch (const LacksResult& lost) {
@@ -79,7 +78,7 @@ std::optional<std::pair<std::uint64_t, std::string>> settle_for_task(PyEngine& s
 }
 
 bool is_home(PyEngine& self, const Data& data) {
-  return self.without_gil([&](Engine& e) { return EngineAccess::is_home(e, data); });
+  return self.without_gil([&](Engine& e) { return is_home(e, data); });
 }
 
 }  // namespace
@@ -92,20 +91,16 @@ void bind_host_access(nb::module_& module, nb::class_<PyEngine>& engine) {
            nb::arg("look") = nb::none(), nb::arg("awaited") = nb::none())
       .def(
           "has_names",
-          [](PyEngine& self, const Data& data) {
-            return EngineAccess::has_names(self.engine(), data);
-          },
+          [](PyEngine& self, const Data& data) { return has_names(self.engine(), data); },
           nb::arg("data"))
       .def(
           "newest_writer",
-          [](PyEngine& self, const Data& data) {
-            return EngineAccess::newest_writer(self.engine(), data);
-          },
+          [](PyEngine& self, const Data& data) { return newest_writer(self.engine(), data); },
           nb::arg("data"))
       .def(
           "before_host",
           [](PyEngine& self, const Data& data, Access access) {
-            return EngineAccess::before_host(self.engine(), data, access);
+            return before_host(self.engine(), data, access);
           },
           nb::arg("data"), nb::arg("access"))
       .def("settle", settle, nb::arg("address"), nb::arg("bytes"), nb::arg("writes"),

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "bindings.h"
-#include "engine/engine_access.h"
 #include "engine/message_tasks.h"
 #include "gil_gate.h"
 #include "py_engine.h"
@@ -69,7 +68,7 @@ PyMessageTask submit(PyEngine& self, nb::handle communicator, const CallTuple& g
   {
     const GilReleased released;
     const Submitting submitting(std::move(state));
-    MessageTasks& tasks = EngineAccess::messages(submitting.engine());
+    MessageTasks& tasks = MessageTasks::of(submitting.engine());
     made.task = tasks.make(lane, call, std::move(shapes), from, into);
     *nb::inst_ptr<Future>(future) = tasks.submit(made.task, data, {.priority = priority});
   }

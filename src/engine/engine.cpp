@@ -358,6 +358,10 @@ void EngineAccess::unpin(Engine& engine, std::byte* memory, std::size_t bytes) n
   engine.impl_->executor->devices().unpin(memory, bytes);
 }
 
+bool EngineAccess::is_lost(const Engine& engine, DeviceId device) {
+  return engine.checked().executor->devices().is_lost(device);
+}
+
 void Engine::evict(Data data) { checked().executor->evict(*data.datum_); }
 
 const Machine& Engine::machine() const noexcept { return impl_->machine; }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/engine_access.h: access to an engine beyond its public functions, for the library and
-// its tests.
+// src/engine/engine_access.h: access to an engine and its handles beyond their public functions,
+// for the library and its tests: how one is made, tasks of the library's own, and their groups.
+//
+// What needs no more than the parts of an engine stands beside these: on_host.h, occupied.h,
+// message_tasks.h.
 #pragma once
 
 #include <quadriga/engine.h>
@@ -16,7 +19,6 @@
 
 #include "device/backend.h"
 #include "graph/group.h"
-#include "graph/regions.h"
 #include "graph/task.h"
 
 namespace quadriga {
@@ -24,9 +26,6 @@ namespace quadriga {
 class Graph;
 
 class DeviceSide;
-class MessageTasks;
-struct MessageCounters;
-struct MessageEvent;
 
 /// Puts something around a backend.
 using BackendWrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
@@ -35,12 +34,6 @@ using BackendWrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backe
 /// without EngineAccess has nothing around its backend.
 struct WrappedOptions : EngineOptions {
   BackendWrap wrap_backend = {};
-};
-
-/// Memory that somebody touches on the host: read, write (all of it) or update.
-struct HeldRegion {
-  Region region;
-  Access access = Access::read;
 };
 
 /// One of several tasks that start together.
@@ -55,7 +48,7 @@ class EngineAccess {
  public:
   using Impl = Engine::Impl;
   /// What an engine consists of. Errors: as of all its functions, in a forked child.
-  static Impl& impl(Engine& engine) { return engine.checked(); }
+  static Impl& impl(const Engine& engine) { return engine.checked(); }
   static Engine make(WrappedOptions options);
   static std::unique_ptr<Engine> make_unique(WrappedOptions options) {
     return std::unique_ptr<Engine>(new Engine(make(std::move(options))));
@@ -63,6 +56,11 @@ class EngineAccess {
   static Datum* datum(const Data& data) noexcept { return data.datum_; }
   static Datum* datum(const Sequence& sequence) noexcept { return sequence.datum_; }
   static Data data(Datum& datum) noexcept { return Data(&datum); }
+  static HostAccess access(std::shared_ptr<Hold> hold) noexcept {
+    HostAccess made;
+    made.hold_ = std::move(hold);
+    return made;
+  }
   static TaskRef task(const Future& future) noexcept { return {future.task_, future.id_}; }
 
   /// As Engine::data(); no_device: on the host. Private: the library's own, whose memory its caller
@@ -73,17 +71,6 @@ class EngineAccess {
   /// Waits until a condition holds that ends of tasks and copies bring about: under the virtual
   /// clock the caller drives meanwhile. False after `timeout` seconds.
   static bool wait_until(Engine& engine, const std::function<bool()>& condition, double timeout);
-  /// The host's access to whatever is registered in some memory, as Engine::on_host(). Where a
-  /// region is written, what is registered is updated. `names_lost`: if a failed task should have
-  /// written what is read, LacksResult names it, and the failure is still to be told by waits.
-  static HostAccess hold(Engine& engine, std::span<const HeldRegion> regions, double timeout = -1,
-                         bool names_lost = false);
-  /// Whether tasks that overwrite these data needn't follow those before (renaming.h).
-  static bool has_names(Engine& engine, const Data& data);
-  /// The number of the task that wrote their newest content, or will; 0: there was none.
-  static std::uint64_t newest_writer(Engine& engine, const Data& data);
-  /// The numbers of pending tasks that on_host() of these data has to follow, as far as is known.
-  static std::vector<std::uint64_t> before_host(Engine& engine, const Data& data, Access access);
   /// What failed first of all that made a task fail, or not run; nobody is told by it.
   static std::string why_failed(const Engine& engine, std::uint64_t task);
 
@@ -91,16 +78,6 @@ class EngineAccess {
   static bool pin(Engine& engine, std::byte* memory, std::size_t bytes);
   static void unpin(Engine& engine, std::byte* memory, std::size_t bytes) noexcept;
 
-  static void end(Hold& hold) noexcept;
-  /// Whether something is registered in some memory.
-  static bool is_registered(const Engine& engine, const Region& region);
-  /// Whether home holds what the tasks submitted so far make of it, and they have ended; it may
-  /// still be on its way by a copy.
-  static bool is_home(const Engine& engine, const Data& data);
-  /// Whether the newest content of private data, whose tasks have ended, has arrived at home.
-  static bool has_come_home(const Engine& engine, const Data& data);
-  /// Brings home what ended tasks wrote, while nothing is submitted; throws losses not told so far.
-  static void bring_all_home(Engine& engine);
   /// Whether a device was set aside, as one that is lost. Any thread.
   static bool is_lost(const Engine& engine, DeviceId device);
 
@@ -118,20 +95,12 @@ class EngineAccess {
                        DeviceSide* side = nullptr);
   /// Sets `open`, for which a deferred task waits (DeviceSide::choose): it is asked again.
   static void reopen(Engine& engine, const TaskRef& task, std::atomic<bool>& open);
-  /// Whether this thread may wait until tasks of the engine end that are none of its own task's.
-  /// False in bodies whose thread these may need (occupied.h). A body that blocks doesn't count in
-  /// EngineOptions::blocking_threads from now on.
-  static bool may_await(const Engine& engine);
-  /// Whether this thread runs one of the engine's bodies, or one waits for what it runs.
-  static bool runs_here(const Engine& engine);
   /// By which occupied_engines() names it.
   static const Graph* graph(const Engine& engine);
   /// The number of the task whose body this thread runs; 0 outside of the engine's.
   static std::uint64_t running(const Engine& engine) noexcept;
   /// Calls this once no task is left, outside of bodies (let_go.h).
   static void leave(Engine& engine, std::function<void()> end);
-  /// Calls what submits tasks that are none of the task's whose body this thread runs.
-  static void apart(Engine& engine, const std::function<void()>& call);
   /// Submits tasks that start together, so that their variants may wait for each other: none is
   /// issued before all operands of all of them have room, each on the device that it names. If one
   /// can't run then, or its device is lost, none does. A variant that waits leaves room on its
@@ -159,11 +128,6 @@ class EngineAccess {
   static bool failed(const Engine& engine, const Future& task);
   /// The first failure of the group's tasks so far; null if there is none.
   static std::exception_ptr failure_of(const Engine& engine, const TaskGroup& group);
-  /// The messages of an engine's tasks; made when it is first asked for.
-  static MessageTasks& messages(Engine& engine);
-  static MessageCounters count_messages(const Engine& engine);
-  /// For the trace, if there is one.
-  static void note_message(Engine& engine, MessageEvent event);
   /// The machine by whose figures time passes; Engine::machine() but for EngineOptions::believed.
   static const Machine& truth(const Engine& engine) noexcept;
   /// Engine::cancel() for the group's tasks alone; returns when all of them have ended.

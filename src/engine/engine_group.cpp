@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/engine/engine_group.cpp: waiting for a group of tasks, and cancelling one or everything.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/bodies.h"
@@ -37,6 +39,11 @@ bool EngineAccess::failed(const Engine& engine, const Future& task) {
   return failures.any() && failures.of(task.id()) != nullptr;
 }
 
+std::string EngineAccess::why_failed(const Engine& engine, std::uint64_t task) {
+  const std::string first = engine.checked().failures.first_of(task);
+  return first.empty() ? fmt::format("task {} failed", task) : first;
+}
+
 bool EngineAccess::wait_until(Engine& engine, const std::function<bool()>& condition,
                               double timeout) {
   Engine::Impl& impl = engine.checked();
@@ -50,22 +57,6 @@ MessageTasks* Engine::Impl::known_messages() {
 
 void Engine::Impl::cancel_messages(bool on) {
   if (MessageTasks* const known = known_messages()) known->cancel(on);
-}
-
-MessageTasks& EngineAccess::messages(Engine& engine) {
-  Engine::Impl& impl = engine.checked();
-  const std::lock_guard lock(impl.messages_mutex);
-  if (!impl.messages) impl.messages = std::make_unique<MessageTasks>(engine);
-  return *impl.messages;
-}
-
-MessageCounters EngineAccess::count_messages(const Engine& engine) {
-  MessageTasks* const known = engine.checked().known_messages();
-  return known ? known->counters() : MessageCounters{};
-}
-
-void EngineAccess::note_message(Engine& engine, MessageEvent event) {
-  engine.impl_->recorder.message(std::move(event));
 }
 
 void Engine::cancel() {

@@ -189,11 +189,6 @@ std::uint64_t EngineAccess::running(const Engine& engine) noexcept {
   return task ? task->id.load(std::memory_order_relaxed) : 0;
 }
 
-void EngineAccess::apart(Engine& engine, const std::function<void()>& call) {
-  const RunningTask none(engine.checked().graph, nullptr);
-  call();
-}
-
 bool EngineAccess::has_room(Engine& engine) { return engine.checked().graph.has_slot(); }
 
 Future Engine::submit(const Codelet& codelet, std::span<const Operand> operands,

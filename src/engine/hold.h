@@ -17,11 +17,18 @@
 #include <thread>
 #include <vector>
 
+#include "graph/regions.h"
 #include "graph/task.h"
 
 namespace quadriga {
 
 class Holds;
+
+/// Memory that somebody touches on the host: read, write (all of it) or update.
+struct HeldRegion {
+  Region region;
+  Access access = Access::read;
+};
 
 struct HeldDatum {
   Datum* datum = nullptr;

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/log.h"
 #include "engine/bodies.h"
 #include "graph/task_life.h"
 
@@ -255,6 +256,14 @@ void Holds::end_taken(Hold& hold) {
   give_back(parts_.graph, hold.task);
   parts_.registrations.unpin(others);
   parts_.registrations.unpin(hold.registered);
+}
+
+void Holds::release(Hold& hold) noexcept {
+  try {
+    end(hold);
+  } catch (const std::exception& error) {
+    log(LogLevel::error, fmt::format("an access on the host did not end: {}", error.what()));
+  }
 }
 
 void Holds::end_all() {

@@ -16,7 +16,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/engine_access.h"
 #include "engine/registrations.h"
 #include "graph/failures.h"
 
@@ -49,6 +48,8 @@ class Holds {
                                      bool names_lost, bool passes = false);
   /// Once; again it does nothing. Also beside the engine's end.
   static void end(Hold& hold);
+  /// The same; what goes wrong is some task's, and told by who waits for it.
+  static void release(Hold& hold) noexcept;
   /// Those that nobody would end.
   void end_all();
   /// Before the engine goes: others may just end theirs.

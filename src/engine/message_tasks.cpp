@@ -13,6 +13,7 @@
 #include "base/config.h"
 #include "engine/bodies.h"
 #include "engine/engine_access.h"
+#include "engine/engine_impl.h"
 #include "engine/recorder.h"
 #include "message/matching.h"
 
@@ -353,6 +354,18 @@ void MessageTasks::call(MessageTask& task, const message::Patience& patience) {
   }
 }
 
+MessageTasks& MessageTasks::of(Engine& engine) {
+  EngineAccess::Impl& impl = EngineAccess::impl(engine);
+  const std::lock_guard lock(impl.messages_mutex);
+  if (!impl.messages) impl.messages = std::make_unique<MessageTasks>(engine);
+  return *impl.messages;
+}
+
+MessageCounters MessageTasks::counted(const Engine& engine) {
+  MessageTasks* const known = EngineAccess::impl(engine).known_messages();
+  return known ? known->counters() : MessageCounters{};
+}
+
 Courier& MessageTasks::courier_for(const std::shared_ptr<message::Endpoint>& endpoint) {
   const std::lock_guard lock(mutex_);
   for (const auto& each : couriers_)
@@ -379,7 +392,7 @@ void MessageTasks::note(const MessageTask& task, bool failed) {
   event.failed = failed;
   event.end = engine_.now();
   event.begin = task.started > 0 ? task.started : event.end;
-  EngineAccess::note_message(engine_, std::move(event));
+  EngineAccess::impl(engine_).recorder.message(std::move(event));
   if (failed) return;
   const std::lock_guard lock(mutex_);
   if (task.is_collective()) {

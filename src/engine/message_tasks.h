@@ -30,6 +30,10 @@ namespace quadriga {
 class MessageTasks {
  public:
   explicit MessageTasks(Engine& engine);
+  /// An engine's, made when they are first asked for. Any thread.
+  static MessageTasks& of(Engine& engine);
+  /// An engine's counters so far, also if it has none.
+  static MessageCounters counted(const Engine& engine);
   ~MessageTasks();
 
   /// A task that isn't submitted yet. `from`, `into`: the operands' places, -1 for none; where both

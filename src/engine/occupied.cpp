@@ -46,14 +46,19 @@ bool is_occupied(const Engine& engine) {
 
 }  // namespace
 
-bool EngineAccess::runs_here(const Engine& engine) {
-  return running(engine) != 0 || is_occupied(engine);
+bool runs_here(const Engine& engine) {
+  return EngineAccess::running(engine) != 0 || is_occupied(engine);
 }
 
-bool EngineAccess::may_await(const Engine& engine) {
+bool may_await(const Engine& engine) {
   if (is_occupied(engine)) return false;
   BlockingThreads::leave_place();
   return true;
+}
+
+void call_apart(const Engine& engine, const std::function<void()>& call) {
+  const RunningTask none(*EngineAccess::graph(engine), nullptr);
+  call();
 }
 
 }  // namespace quadriga

@@ -5,11 +5,14 @@
 // body that waits for work on another engine, if a body of that waits for the first one.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "graph/graph.h"
 
 namespace quadriga {
+
+class Engine;
 
 /// Engines, by their graphs.
 using Engines = std::vector<const Graph*>;
@@ -20,6 +23,15 @@ Engines occupied_engines();
 /// The innermost task of the graph whose body this thread is in, perhaps in another engine's body
 /// inside of it; null outside.
 Task* task_around(const Graph& graph) noexcept;
+
+/// Whether this thread may wait until tasks of the engine end that are none of its own task's.
+/// False in bodies whose thread these may need. A body that blocks doesn't count in
+/// EngineOptions::blocking_threads from now on.
+bool may_await(const Engine& engine);
+/// Whether this thread runs one of the engine's bodies, or one waits for what it runs.
+bool runs_here(const Engine& engine);
+/// Calls what submits tasks that are none of the task's whose body this thread runs.
+void call_apart(const Engine& engine, const std::function<void()>& call);
 
 /// While it lives, what this thread runs is waited for by bodies of some engines, which outlive it.
 class WaitedFor {

@@ -124,7 +124,7 @@ void follow_in_slices(Impl& engine, std::span<const HeldRegion> regions) {
     const Nanoseconds until = engine.executor->now() + slice;
     try {
       if (const auto hold = engine.holds->hold_regions(regions, until, false, true))
-        EngineAccess::end(*hold);
+        Holds::release(*hold);
       return;
     } catch (const Error& error) {
       // A task's own failure may be a deadline, too.
@@ -176,7 +176,7 @@ void Others::follow(std::span<const HeldRegion> regions, InBody in_body) {
     if (inside)
       refuse_in_way(*each, regions);
     else if (const auto hold = each->holds->hold_regions(regions, never, false, true))
-      EngineAccess::end(*hold);
+      Holds::release(*hold);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "engine/engine_access.h"
+#include "engine/hold.h"
 
 namespace quadriga {
 

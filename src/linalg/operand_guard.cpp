@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/engine_access.h"
+#include "engine/on_host.h"
 #include "engine/others.h"
 #include "linalg/view.h"
 
@@ -42,7 +42,7 @@ HostAccess guard(Engine& engine, std::initializer_list<Guarded> operands) {
         !each.matrix->source() && view.data && view.rows > 0 && view.cols > 0)
       regions.push_back({region_of(each.matrix->view()), each.access});
   follow_others(engine, regions);
-  return EngineAccess::hold(engine, regions);
+  return hold_regions(engine, regions);
 }
 
 }  // namespace quadriga::linalg

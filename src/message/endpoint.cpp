@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/endpoint.cpp: calls, waits, and the thread that serves while nobody calls.
+// src/message/endpoint.cpp: calls and waits.
 #include "message/endpoint.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include "base/log.h"
 #include "base/process.h"
 #include "message/endpoint_hold.h"
 #include "message/stream_order.h"
@@ -36,15 +35,23 @@ void pause_briefly() noexcept {
 #endif
 }
 
+// Of one whose stream waits for it there is no error yet.
+MessageStatus result_of(const MessageTransfer& transfer) {
+  const bool is_done = transfer.done.load(std::memory_order_acquire);
+  if (is_done && transfer.error) std::rethrow_exception(transfer.error);
+  return transfer.status;
+}
+
 }  // namespace
 
 // Nobody serves while it lives. Ends with the lock held, however the wait ended.
 struct Endpoint::Attention {
-  Attention(Endpoint& endpoint, Hold& guard) : self(endpoint), hold(guard) { self.attend(); }
+  Attention(Endpoint& endpoint, Hold& guard) : self(endpoint), hold(guard) {
+    self.attendance_.enter();
+  }
   ~Attention() {
     hold.resume();
-    --self.attended_;
-    self.leave_to_service();
+    self.attendance_.leave();
   }
   Attention(const Attention&) = delete;
   Attention& operator=(const Attention&) = delete;
@@ -74,11 +81,16 @@ Endpoint::Endpoint(std::shared_ptr<SharedSegment> segment, int rank, std::vector
       owner_(process_id()),
       members_(std::move(members)),
       own_(segment_->words(rank), members_[static_cast<std::size_t>(rank)].event),
-      traffic_(*segment_, rank, members_) {
+      traffic_(*segment_, rank, members_),
+      attendance_(traffic_, own_) {
   if (members_[static_cast<std::size_t>(rank)].event < 0 || size() == 1) return;
   try {
-    service_.emplace(
-        rank, members_, [this] { return serve_once(); }, [this](int ended) { note_end(ended); });
+    attendance_.begin_service();
+    const auto serve = [this] {
+      const Hold hold(*this);
+      return attendance_.serve(closed_);
+    };
+    service_.emplace(rank, members_, serve, [this](int ended) { note_end(ended); });
   } catch (...) {
     close_all(members_);
     throw;
@@ -155,43 +167,19 @@ void Endpoint::wait_until(const Over& is_over, const Posting& what, const Patien
   }
 }
 
-// With the lock, as the next one.
-void Endpoint::attend() noexcept {
-  ++attended_;
-  if (own_.armed(Doorbell::service)) own_.disarm(Doorbell::service);
-}
-
-void Endpoint::leave_to_service() noexcept {
-  if (attended_ > 0 || !service_) return;
-  if (!traffic_.has_large()) return;
-  own_.arm(Doorbell::service);
-  // What came before it was armed rang no bell; what it leads to is the thread's.
-  bool moved = true;
-  try {
-    moved = traffic_.progress();
-  } catch (...) {
-    // The thread meets it too, and says so.
-  }
-  if (!moved && !dozes_) return;
-  dozes_ = false;
-  ++handed_over_;
-  own_.wake_service();
-}
-
 Endpoint::Tending::Tending(Endpoint& endpoint) : endpoint_(endpoint) {
   const Hold hold(endpoint_);
-  endpoint_.attend();
+  endpoint_.attendance_.enter();
 }
 
 Endpoint::Tending::~Tending() {
   const Hold hold(endpoint_);
-  --endpoint_.attended_;
-  endpoint_.leave_to_service();
+  endpoint_.attendance_.leave();
 }
 
 std::uint64_t Endpoint::handed_over() {
   const Hold hold(*this);
-  return handed_over_;
+  return attendance_.handed_over();
 }
 
 void Endpoint::send(const Posting& message, const Patience& patience) {
@@ -236,17 +224,11 @@ MessageStatus Endpoint::end_call(const TransferPtr& transfer, const Posting& mes
 // but the service thread may look after that later.
 bool Endpoint::has_ended_for_caller(MessageTransfer& transfer) {
   if (transfer.done.load(std::memory_order_relaxed) || transfer.is_led) return true;
-  const bool may_lead = transfer.order && transfer.order->can_lead() && !transfer.sends && service_;
+  const bool may_lead =
+      transfer.order && transfer.order->can_lead() && !transfer.sends && attendance_.is_served();
   if (!may_lead || !transfer.is_queued()) return false;
   traffic_.receives().lead(transfer);
   return transfer.is_led;
-}
-
-// Of one whose stream waits for it there is no error yet.
-MessageStatus Endpoint::result_of(const MessageTransfer& transfer) {
-  const bool is_done = transfer.done.load(std::memory_order_acquire);
-  if (is_done && transfer.error) std::rethrow_exception(transfer.error);
-  return transfer.status;
 }
 
 TransferPtr Endpoint::start_send(const Posting& message) {
@@ -255,7 +237,7 @@ TransferPtr Endpoint::start_send(const Posting& message) {
   const Hold hold(*this);
   check_usable();
   traffic_.start(transfer);
-  leave_to_service();
+  attendance_.hand_over();
   return transfer;
 }
 
@@ -265,7 +247,7 @@ TransferPtr Endpoint::start_receive(const Posting& message) {
   const Hold hold(*this);
   check_usable();
   traffic_.start(transfer);
-  leave_to_service();
+  attendance_.hand_over();
   return transfer;
 }
 
@@ -276,7 +258,7 @@ TransferPtr Endpoint::start_move(const Posting& what, std::shared_ptr<DeviceMove
   const Hold hold(*this);
   check_usable();
   traffic_.start_move(transfer);
-  leave_to_service();
+  attendance_.hand_over();
   return transfer;
 }
 
@@ -297,7 +279,7 @@ void Endpoint::start_all(std::span<const TransferPtr> transfers,
     each->renew(keep);
     traffic_.start(each);
   }
-  leave_to_service();
+  attendance_.hand_over();
 }
 
 void Endpoint::wait_for(const std::function<bool()>& is_over, const Posting& what,
@@ -323,7 +305,7 @@ bool Endpoint::test(const TransferPtr& transfer) {
   if (!transfer->done.load(std::memory_order_acquire)) {
     const Hold hold(*this);
     traffic_.progress();
-    leave_to_service();
+    attendance_.hand_over();
     if (!transfer->done.load(std::memory_order_acquire)) return false;
   }
   if (transfer->error) std::rethrow_exception(transfer->error);
@@ -400,23 +382,6 @@ std::vector<PredictedPath> Endpoint::predict(const MessageBuffer& from, int peer
 
 void Endpoint::force_path(int rank, PairPath path) {
   traffic_.link(rank).path_in->store(static_cast<std::uint32_t>(path), std::memory_order_release);
-}
-
-ServiceThread::Sleep Endpoint::serve_once() {
-  using Sleep = ServiceThread::Sleep;
-  const Hold hold(*this);
-  dozes_ = closed_ || !traffic_.has_large();
-  if (dozes_) return Sleep::until_woken;
-  if (attended_ > 0) return Sleep::slice;
-  // Armed first: what comes while it looks wakes it again.
-  own_.arm(Doorbell::service);
-  try {
-    if (traffic_.progress()) return Sleep::none;
-    return traffic_.has_moves() ? Sleep::brief : Sleep::slice;
-  } catch (const std::exception& error) {
-    log(LogLevel::error, std::string("messages: ") + error.what());
-    return Sleep::slice;  // The calls meet it too.
-  }
 }
 
 }  // namespace quadriga::message

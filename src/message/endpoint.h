@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/message/endpoint.h: one rank's end of all messages: its lock, its waits, its service thread.
+// src/message/endpoint.h: one rank's end of all messages: its lock, its waits, its end.
 //
 // Invariants
 //   1. mutex_ guards everything but what is atomic or const. Nobody waits for another rank, or
 //      calls foreign code, while holding it.
 //   2. Any call moves all messages of the rank on, not only its own. A call that ends others' calls
 //      rings the own bell.
-//   3. The service thread moves messages only while no thread is inside a wait or tends to them
-//      (attended_ is 0), and a large message needs this rank; small ones lie in their ring until a
-//      call looks. Else it sleeps in poll(), on the ends of the other processes and on its eventfd;
-//      while a large message needs this rank, 100 ms at a time: a rank that is stopped exactly
-//      between disarming the bell and waking delays it by that.
+//   3. The service thread moves messages while no call attends to them (attendance.h). Else it
+//      sleeps in poll(), on the ends of the other processes and on its eventfd; while a large
+//      message needs this rank, 100 ms at a time: a rank that is stopped exactly between disarming
+//      the bell and waking delays it by that.
 //   4. A wait ends by what it waits for, by the loss of a rank that it needs, by its deadline, or
 //      by what its interrupt throws; it sleeps 50 ms at a time. One that withdraws a send ends
 //      after `patience_while_held` at the latest.
@@ -26,10 +25,9 @@
 #include <span>
 #include <vector>
 
+#include "message/attendance.h"
 #include "message/path_prediction.h"
 #include "message/posting.h"
-#include "message/service_thread.h"
-#include "message/traffic.h"
 #include "message/wire/agreement.h"
 
 namespace quadriga::message {
@@ -154,12 +152,8 @@ class Endpoint {
   void wait_while_held(Hold& hold, const MessageTransfer& transfer,
                        std::chrono::steady_clock::time_point until);
   bool has_ended_for_caller(MessageTransfer& transfer);
-  static MessageStatus result_of(const MessageTransfer& transfer);
-  void attend() noexcept;
-  void leave_to_service() noexcept;
   std::string leave(std::vector<TransferPtr>& given_up);
   void abort_with(const Group& group, const ContextAbort& why) noexcept;
-  ServiceThread::Sleep serve_once();
   void note_end(int rank);
 
   const std::shared_ptr<SharedSegment> segment_;
@@ -169,11 +163,9 @@ class Endpoint {
   const Doorbell own_;
   std::mutex mutex_;
   Traffic traffic_;
-  int attended_ = 0;
-  std::uint64_t handed_over_ = 0;
+  Attendance attendance_;
   bool closed_ = false;
   std::vector<std::function<void()>> on_close_;
-  bool dozes_ = true;                     ///< The service thread may sleep until it is woken.
   std::optional<ServiceThread> service_;  ///< Last: it uses all the rest.
 };
 

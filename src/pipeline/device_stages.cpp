@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/pipeline/device_stages.cpp: the dispatch's commands as data and tasks of the engine.
 #include "pipeline/device_stages.h"
+#include "engine/on_host.h"
 
 #include <fmt/format.h>
 
@@ -420,8 +421,7 @@ void DeviceStages::leave(FlowItem& item) {
     const bool may_be_home =
         field->came_early.load() || EngineAccess::is_lost(parts_.engine, stay.device);
     parts_.engine.final(field->data);
-    if (field->is_lost.load() ||
-        (may_be_home && EngineAccess::has_come_home(parts_.engine, field->data)))
+    if (field->is_lost.load() || (may_be_home && has_come_home(parts_.engine, field->data)))
       item.field_is_home(*field);
   }
 }
@@ -435,8 +435,7 @@ bool DeviceStages::has_input(const FlowItem& item) {
     if (!held.data) return false;  // a field that was returned has replaced it
     if (!row.fields[i].is_tail) continue;
     // What ran again on the host, for the lost device, has written there, too.
-    if (held.is_leaving.load() || held.came_early.load() ||
-        EngineAccess::has_come_home(parts_.engine, held.data))
+    if (held.is_leaving.load() || held.came_early.load() || has_come_home(parts_.engine, held.data))
       return false;
   }
   return true;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/thread.h"
+#include "engine/occupied.h"
 #include "pipeline/stage_error.h"
 #include "pipeline/stats_json.h"
 
@@ -77,7 +78,7 @@ Flow::~Flow() {
     EngineAccess::wait_until(
         engine_, [this] { return hosts_.all_ended(); }, -1);
   };
-  or_broken([&] { EngineAccess::apart(engine_, wait_for_tasks); });
+  or_broken([&] { call_apart(engine_, wait_for_tasks); });
   if (buffers_) buffers_->close();
 }
 
@@ -86,7 +87,7 @@ bool Flow::is_over() const { return alive_ == 0 && intake_.is_over() && mail_.is
 /// In a body that may wait, what the run submits is nothing of its task's.
 bool Flow::drive(double seconds, const std::function<bool()>& until) {
   bool is_met = false;
-  EngineAccess::apart(engine_, [&] { is_met = drive_apart(seconds, until); });
+  call_apart(engine_, [&] { is_met = drive_apart(seconds, until); });
   return is_met;
 }
 
@@ -123,7 +124,7 @@ void Flow::tell(const Mail& mail) {
 void Flow::drive_here() {
   while (!mail_.is_empty() && mail_.claim()) {
     try {
-      EngineAccess::apart(engine_, [this] { advance(); });
+      call_apart(engine_, [this] { advance(); });
     } catch (...) {
       broken_ = std::current_exception();
     }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/engine_access.h"
+#include "engine/occupied.h"
 
 namespace quadriga {
 namespace {
@@ -72,7 +73,7 @@ EngineWaits& engine_waits() {
 
 }  // namespace
 
-void require_awaitable(const Engine& engine) { require_no_circle(EngineAccess::may_await(engine)); }
+void require_awaitable(const Engine& engine) { require_no_circle(may_await(engine)); }
 
 Awaiting::Awaiting(const Engine& engine) {
   require_awaitable(engine);
@@ -84,7 +85,7 @@ Awaiting::Awaiting(const Engine& engine) {
 
 Awaiting::Awaiting(const Engine& engine, Always /*always*/) noexcept {
   try {
-    EngineAccess::may_await(engine);  // a body that blocks counts no more
+    may_await(engine);  // a body that blocks counts no more
     bodies_ = occupied_engines();
     if (bodies_.empty()) return;
     engine_waits().add_always(bodies_, EngineAccess::graph(engine));

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "engine/engine_access.h"
+#include "engine/on_host.h"
 
 namespace quadriga {
 namespace {
@@ -274,7 +275,7 @@ void add_by_turns(Engine& engine, const Codelet& codelet, Block& block, Random r
       each(view, [](double& value) { ++value; });
     } else if (kind == 2) {
       if (random.below(2) == 0) engine.wait(data, patience);
-      EngineAccess::is_home(engine, data);
+      is_home(engine, data);
     } else {
       task = engine.submit(codelet, {{data, Access::update}});
     }

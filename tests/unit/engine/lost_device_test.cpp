@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "device/factory.h"
 #include "engine/engine_access.h"
+#include "engine/on_host.h"
 
 namespace quadriga {
 namespace {
@@ -108,7 +109,7 @@ TEST_P(LostDevice, TheEndOfAnEngineTellsOfContentThatIsGoneUnlessAWaitDid) {
       futures.push_back(engine.submit(plus_, {{data, Access::update}}));
     }
     for (const Future& future : futures) said_by([&] { engine.wait(future, patience); });
-    const auto end = [&] { EngineAccess::bring_all_home(engine); };
+    const auto end = [&] { bring_all_home(engine); };
     const std::string said = waits ? said_by([&] { engine.wait(patience); }) : said_by(end);
     EXPECT_NE(said.find("lost"), std::string::npos) << said;
     EXPECT_EQ(said_by(end), "");

@@ -95,7 +95,7 @@ class RankOnDevice {
         std::ranges::find_if(all, [](const Device& each) { return each.space != host_space; }) -
         all.begin());
   }
-  std::uint64_t direct() const { return EngineAccess::count_messages(engine).bytes_direct; }
+  std::uint64_t direct() const { return MessageTasks::counted(engine).bytes_direct; }
 
   Engine engine;
   std::shared_ptr<MessageLane> lane;
@@ -119,7 +119,7 @@ class RankOnDevice {
                          options);
   }
   Future message(const MessageCall& call, std::size_t tile, bool sends) {
-    MessageTasks& tasks = EngineAccess::messages(engine);
+    MessageTasks& tasks = MessageTasks::of(engine);
     const MessageTaskPtr task =
         tasks.make(lane, call, {MessageShape::of({nullptr, size, 1, size, DType::float64})},
                    sends ? 0 : -1, sends ? -1 : 0);
@@ -208,7 +208,7 @@ TEST(MessageRooms, ASendThatFitsASlotEndsWithoutItsReceive) {
   set.access = {Access::write};
   set.cpu = [](const Arguments& arguments) { *arguments.operands[0].as<double>() = 5; };
   own.engine.submit(set, {{small, Access::write}}, SubmitOptions{.device = own.device()});
-  MessageTasks& tasks = EngineAccess::messages(own.engine);
+  MessageTasks& tasks = MessageTasks::of(own.engine);
   const MessageTaskPtr task =
       tasks.make(own.lane, {CallKind::send, 1, 1},
                  {MessageShape::of({nullptr, 8, 1, 8, DType::float64})}, 0, -1);

@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "base/random.h"
-#include "engine/engine_access.h"
 #include "engine/start_order.h"
 #include "message/matching.h"
 
@@ -39,7 +38,7 @@ struct Rank {
   }
   Future message(const MessageCall& call, std::size_t tile, bool sent, bool received,
                  MessageTaskPtr* made = nullptr) {
-    MessageTasks& tasks = EngineAccess::messages(engine);
+    MessageTasks& tasks = MessageTasks::of(engine);
     const MessageTaskPtr task =
         tasks.make(lane, call, {MessageShape::of({nullptr, elements, 1, elements, DType::float64})},
                    sent ? 0 : -1, received ? 0 : -1);
@@ -212,7 +211,7 @@ TEST_P(MessageTasksTest, RandomProgramsEndAsOneStepAfterTheOther) {
         for (std::size_t t = 0; t < tiles; ++t)
           for (const std::size_t at : {std::size_t{0}, elements - 1})
             EXPECT_EQ(own.homes[t][at], expected[index][t]) << "seed " << seed << ", rank " << r;
-        direct += EngineAccess::count_messages(own.engine).bytes_direct;
+        direct += MessageTasks::counted(own.engine).bytes_direct;
         over.arrive_and_wait();
       });
     for (std::thread& each : threads) each.join();
@@ -327,7 +326,7 @@ TEST(MessageTasks, AreRefusedUnderTheVirtualClock) {
   const auto endpoints = message::local_endpoints(1);
   Engine engine({.devices = "emulated:1,memory=1MiB", .virtual_clock = true});
   const auto lane = std::make_shared<MessageLane>(message::CommunicatorCore(endpoints[0]));
-  EXPECT_THROW(EngineAccess::messages(engine).make(lane, {CallKind::barrier}, {}, -1, -1), Error);
+  EXPECT_THROW(MessageTasks::of(engine).make(lane, {CallKind::barrier}, {}, -1, -1), Error);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "engine/on_host.h"
 #include "unit/engine/renaming_engine.h"
 
 namespace quadriga {
@@ -180,7 +181,7 @@ TEST_P(RenamingInside, AfterCancelContentIsHomeAndTheHostMayWriteThere) {
   EXPECT_EQ(home(0), 1);
   engine().cancel();
   EXPECT_EQ(home(0), 2);
-  EXPECT_TRUE(EngineAccess::is_home(engine(), x));
+  EXPECT_TRUE(is_home(engine(), x));
   EXPECT_EQ(counters().copied, 1u);
   home_of(0) = 5;
   double seen = 0;

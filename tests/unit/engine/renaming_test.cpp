@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "engine/on_host.h"
 #include "memory/spill.h"
 #include "unit/engine/renaming_engine.h"
 
@@ -286,10 +287,10 @@ TEST_P(Renaming, WhereTheNewestContentIs) {
   const Data x = tile(1);
   engine().submit(gate({Access::read}), {{x, Access::read}});
   engine().wait(set(x, 2), patience);
-  EXPECT_FALSE(EngineAccess::is_home(engine(), x));
+  EXPECT_FALSE(is_home(engine(), x));
   open();
   wait();
-  EXPECT_TRUE(EngineAccess::is_home(engine(), x));
+  EXPECT_TRUE(is_home(engine(), x));
   EXPECT_TRUE(engine().valid(std::span(&x, 1), host_space).front());
 }
 

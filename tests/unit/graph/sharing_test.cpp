@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "engine/on_host.h"
 #include "unit/engine/engines.h"
 
 namespace quadriga {
@@ -133,7 +134,7 @@ TEST_P(SharingTest, AWaitEndsInTimeWhileAnotherThreadRemovesAnAlias) {
   EXPECT_NE(failure_of([&] {
               const HeldRegion region{
                   {reinterpret_cast<std::uintptr_t>(memory.data()), 128, 1, 128}, Access::read};
-              EngineAccess::hold(engine(), {&region, 1}, 0.1);
+              hold_regions(engine(), {&region, 1}, 0.1);
             }).find("did not end in time"),
             std::string::npos);
   open();
