@@ -181,6 +181,7 @@ void Engine::Impl::end() noexcept {
     left.end();
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));
+    holds->end_all();  // Nobody else may come back to them.
   }
   holds->await_ended();
   others.leave();

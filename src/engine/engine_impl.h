@@ -6,7 +6,7 @@
 //      has it, see there.
 //   2. Locks are taken in this order: Cancelling's turn, that of Registrations, the submission
 //      lock, the graph's of free slots. OpenHolds' and messages_mutex are taken last; that of the
-//      calls of Cancelling after its turn, and before messages_mutex only.
+//      calls of Cancelling after its turn; the driver is asked under it.
 #pragma once
 
 #include <quadriga/engine.h>

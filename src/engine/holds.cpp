@@ -136,8 +136,8 @@ std::shared_ptr<Hold> Holds::hold(std::vector<HeldDatum> wanted, Nanoseconds dea
   }
   hold->of = this;
   lasting_.fetch_add(1);
-  parts_.open.add(hold);
   try {
+    parts_.open.add(hold);
     settle(*hold, deadline);
   } catch (...) {
     {
@@ -268,7 +268,7 @@ void Holds::release(Hold& hold) noexcept {
 
 void Holds::end_all() {
   for (const std::shared_ptr<Hold>& each : parts_.open.all())
-    if (!each->passes) end(*each);
+    if (!each->passes) release(*each);
 }
 
 void Holds::await_ended() const noexcept {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/pipeline/device_stages.cpp: the dispatch's commands as data and tasks of the engine.
 #include "pipeline/device_stages.h"
-#include "engine/on_host.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "engine/on_host.h"
 #include "memory/arena.h"
 #include "pipeline/intake.h"
 #include "pipeline/links.h"

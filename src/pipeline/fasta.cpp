@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
@@ -149,7 +150,11 @@ IndexedSource fasta(std::string path, std::int64_t records, std::string index) {
     for (std::size_t i = 0; i < count; ++i) bytes += static_cast<double>(known->letters(first + i));
     made.sizes.push_back(bytes);
   }
-  made.read = [reader, known, each](Chunk& chunk) {
+  // Copies of the source share the reader.
+  const auto reading = std::make_shared<std::mutex>();
+  made.read = [reader, known, each, reading, chunks = made.sizes.size()](Chunk& chunk) {
+    if (chunk.number() >= chunks) return false;
+    const std::lock_guard lock(*reading);
     const std::size_t first = chunk.number() * each;
     const std::size_t count = std::min(each, known->records() - first);
     reader->seek(known->begin(first));

@@ -73,8 +73,7 @@ void FastaIndex::add(const std::string& line, std::int64_t size) {
   const std::int64_t lines =
       std::max<std::int64_t>(0, letters - 1) / std::max<std::int64_t>(1, a_line);
   const bool can_be = letters > 0 && a_line > 0 && width >= a_line && offset > begin &&
-                      letters <= size && width <= size && offset <= size &&
-                      lines * (width - a_line) <= size;
+                      letters <= size && width <= size && offset <= size && lines <= size / width;
   records_.push_back({line.substr(0, tab), letters, 0});
   if (!can_be) fail_at(records_.size() - 1);
   records_.back().end = offset + lines * (width - a_line) + letters;

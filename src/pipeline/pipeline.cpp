@@ -176,6 +176,7 @@ struct Pipeline::Impl {
   /// By the smallest chunk and the largest.
   PipelineEstimate estimate_indexed(std::span<const double> seconds) {
     const std::vector<double>& sizes = *flow_options.sizes;
+    require(!running_.load(), "estimate() by sizes comes before the run, which reads the source");
     require(!sizes.empty(), "estimate(): the source has no chunks");
     const auto [least, most] = std::ranges::minmax_element(sizes);
     std::vector<Chunk> read;

@@ -190,6 +190,22 @@ def test_an_estimate_needs_chunks_or_sizes() -> None:
             pipeline.estimate()
 
 
+@pytest.mark.parametrize("devices", DEVICES)
+def test_an_estimate_by_sizes_comes_before_the_run(devices: str) -> None:
+    reads = Reads([1, 2, 3])
+    pipeline = quadriga.Pipeline(devices=devices).source(reads, sizes=[1, 2, 3])
+    raised = []
+
+    def ask(chunk: object) -> None:
+        with pytest.raises(InvalidArgument, match="comes before the run"):
+            pipeline.estimate()
+        raised.append(chunk)
+
+    pipeline.map(ask, mode="serial")
+    pipeline.run()
+    assert len(raised) == len(reads.numbers) == 3
+
+
 def test_live_data_have_no_index() -> None:
     pipeline = quadriga.Pipeline(devices="cpu:1", on_full="drop").source([np.zeros(1)], sizes=[1])
     with pytest.raises(InvalidArgument, match="on_full is for live data"):
@@ -247,6 +263,8 @@ def test_a_search_by_an_index(tmp_path: Path, devices: str) -> None:
         (TEXT, "".join(INDEX.splitlines(True)[:2]), "goes on behind its last record"),
         (TEXT, INDEX + "d\t8\t99\t8\t9\n", "doesn't fit .* at record 'd'"),
         (TEXT, INDEX.replace("25", "32"), "doesn't fit .* at record 'c'"),
+        (TEXT, INDEX + f"d\t{2**62}\t99\t1\t{2**62}\n", "doesn't fit .* at record 'd'"),
+        (TEXT, INDEX + "d\t8\t-99\t8\t9\n", "doesn't fit .* at record 'd'"),
         (TEXT.replace(b"\n> none", b" > none"), INDEX, "doesn't fit .* at record"),
         (TEXT, "a\t6\tnine\t4\t5\n", "can't be read as an index"),
         (TEXT, "a\t6\n", "can't be read as an index"),

@@ -53,6 +53,10 @@ class FastaIndex:
             ) from error
         self.lengths, offsets, letters, width = table.T
         lines = np.maximum(0, self.lengths - 1) // np.maximum(1, letters)
+        impossible = (table < 0).any(axis=1) | (table > size).any(axis=1)
+        impossible |= lines > size // np.maximum(1, width)
+        for record in np.flatnonzero(impossible)[:1]:
+            raise self._misfit(int(record))
         self.ends = offsets + lines * width + self.lengths - lines * letters
         self.begins = np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
         wrong = (self.lengths < 1) | (letters < 1) | (width < letters) | (offsets <= self.begins)

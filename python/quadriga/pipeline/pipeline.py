@@ -135,7 +135,7 @@ class Pipeline(Stages):
         Raises
         ------
         InvalidArgument
-            If `seconds` names no stage.
+            If `seconds` names no stage, or the run, which reads a source with sizes, has begun.
         Unavailable
             If the time of a kernel isn't known, or a `flat_map` raises, or there is one and no
             chunk is given; the message names it.
@@ -150,6 +150,10 @@ class Pipeline(Stages):
         if chunks is None:
             if self._indexed is None or len(self._indexed) == 0:
                 raise InvalidArgument("estimate() needs chunks, or a source with sizes")
+            if self._flow is not None:
+                raise InvalidArgument(
+                    "estimate() by sizes comes before the run, which reads the source"
+                )
             sizes = self._indexed.sizes.tolist()
             ends = [int(self._indexed.sizes.argmin()), int(self._indexed.sizes.argmax())]
             shown = [front.shown(number, self._indexed[number]) for number in ends]

@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "base/log.h"
 #include "unit/engine/parts.h"
 
 namespace quadriga {
@@ -107,6 +108,20 @@ TEST_F(HoldsTest, AnEngineThatEndsLeavesAccessesToThoseWhoOnlyPass) {
   EXPECT_EQ(stays->of, &parts_.holds);
   parts_.holds.end(*stays);
   EXPECT_FALSE(is_held());
+}
+
+TEST_F(HoldsTest, AnEngineThatEndsWaitsForNoneWhoseEndFails) {
+  Datum& other = parts_.add(numbers_.data() + 8, 8);
+  const auto first = parts_.holds.hold({{&datum_, Access::read}}, never);
+  const auto second = parts_.holds.hold({{&other, Access::read}}, never);
+  set_log_level(LogLevel::off);
+  parts_.executor.fails = true;
+  ASSERT_NO_THROW(parts_.holds.end_all());
+  set_log_level(LogLevel::warning);
+  EXPECT_EQ(parts_.executor.ended_holds, 2);
+  EXPECT_EQ(first->of, nullptr);
+  ASSERT_EQ(second->of, nullptr);
+  parts_.holds.await_ended();
 }
 
 TEST_F(HoldsTest, IsHomeOnceNoTaskIsToWriteIt) {

@@ -37,6 +37,7 @@ class IdleExecutor final : public OneMemory {
   }
   void end_hold(Task& hold, std::span<Datum* const> written, std::span<Datum* const>) override {
     ++ended_holds;
+    if (fails) fail(Errc::unavailable, "the executor is broken");
     overwrote.assign(written.begin(), written.end());
     give_back(written, true, never);
     graph->ended(hold, nullptr, [](Task&, std::uint64_t) {});
@@ -52,6 +53,7 @@ class IdleExecutor final : public OneMemory {
   std::vector<Datum*> known;
   std::vector<Datum*> overwrote;
   int ended_holds = 0;
+  bool fails = false;  ///< Where the end of an access is told.
   std::uint64_t ended_tasks = 0;
 };
 

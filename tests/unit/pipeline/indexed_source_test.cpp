@@ -194,6 +194,15 @@ TEST_P(IndexedSourceTest, OfAFlatMapIsntEstimated) {
   }
 }
 
+TEST_P(IndexedSourceTest, IsntEstimatedWhileARunReadsIt) {
+  Pipeline pipeline(options());
+  pipeline.source(indexed({1, 2, 3})).serial([&](const Chunk&) {
+    EXPECT_THROW(pipeline.estimate(), Error);
+  });
+  EXPECT_EQ(pipeline.run().chunks, 3u);
+  EXPECT_EQ(read_.size(), 3u);
+}
+
 TEST_P(IndexedSourceTest, AFewChunksDoAsWellAsAll) {
   if (GetParam() != Where::virtual_clock) GTEST_SKIP() << "times are those of the virtual clock";
   const auto seconds = [this](std::uint64_t seed, int look_ahead, bool has_sizes) {

@@ -154,6 +154,17 @@ TEST(FastaIndex, GivesTheChunksOfItsFile) {
   }
 }
 
+TEST(FastaIndex, HasNoChunkBehindItsLast) {
+  const File file(indexed_text);
+  const File index(index_text);
+  const IndexedSource source = fasta(file.path(), 2, index.path());
+  for (const std::uint64_t number :
+       {std::uint64_t{2}, std::uint64_t{7}, ~std::uint64_t{0} / 2 + 1}) {
+    Chunk chunk(number);
+    EXPECT_FALSE(source.read(chunk)) << number;
+  }
+}
+
 TEST(FastaIndex, ThatDoesntFitIsRefused) {
   const File file(indexed_text);
   const std::string text = index_text;
