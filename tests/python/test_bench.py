@@ -4,15 +4,12 @@ import json
 from pathlib import Path
 
 import click.testing
-import numpy as np
 import pytest
-import scipy.sparse
 from paces_of_tests import at_some_pace
 
 import quadriga
 from quadriga.bench import commands, measure, program, rows, simulated_collectives, table
 from quadriga.bench import messages as message_cases
-from quadriga.bench.elasticity import box_stiffness
 from quadriga.cli.main import FAILED, MISUSED, UNAVAILABLE, status_of
 from quadriga.errors import Error, InvalidArgument, Unavailable
 from quadriga.machine import Machine
@@ -261,52 +258,6 @@ def test_devices_that_are_not_here_are_unavailable(capsys):
 def test_empty_tasks_run():
     line, *_ = program.run(program.OURS, "tasks", "--case", "chains", "--repeat", 1)
     assert line["case"] == "chains" and line["value"] > line["bound"] > 0
-
-
-@pytest.mark.parametrize("devices", ["cpu:2", "emulated:2"])
-def test_sparse_products_and_solves_beside_scipy(devices):
-    found = run_json("spmv", "--n", "6", "--repeat", "2", "--devices", devices)
-    assert [row["case"] for row in found] == [
-        case for case in measure.CASES["spmv"] if not case.endswith("-file")
-    ]
-    for row in found:
-        assert row["unit"] == "GFLOP/s"
-        assert row["n"] == (3 * 7 * 6 * 6 if row["case"].endswith("elastic") else 216)
-        if row["case"].startswith("ellpack"):
-            assert row["value"] is None and "ELLPACK would take" in row["refused"]
-            continue
-        assert row["value"] > 0 and row["reference_value"] > 0 and row["bound"] > 0
-        assert row["value"] == pytest.approx(2e-9 * row["elements"] / row["seconds"])
-        assert row["dense_rows"] == 3 if row["case"] == "blocks-elastic" else True
-    stored = {row["case"]: row.get("bytes_per_element") for row in found}
-    assert stored["blocks-elastic"] < 10 < stored["csr-elastic"]
-
-
-def test_sparse_products_of_files(tmp_path):
-    path = tmp_path / "a.npz"
-    scipy.sparse.save_npz(path, box_stiffness((3, 4, 5)))
-    words = ["--case", "blocks-file", "--repeat", "1", "--matrix", str(path)]
-    (row,) = run_json("spmv", *words)
-    assert row["n"] == 180 and row["dense_rows"] == 3
-    lacking = click.testing.CliRunner().invoke(commands.bench, ["spmv", "--case", "csr-file"])
-    assert lacking.exit_code == MISUSED and "--matrix" in lacking.output
-
-
-def test_sparse_products_that_do_not_fit_are_refused_with_the_figure():
-    words = ["--case", "csr-27", "--n", "40", "--devices", "emulated:1,memory=1MiB"]
-    (row,) = run_json("spmv", *words)
-    assert row["value"] is None and row["refused"] == "CSR takes 0.0197 GB, devices have 0.00105"
-    shown = click.testing.CliRunner().invoke(commands.bench, ["spmv", *words])
-    assert shown.exit_code == 0 and "devices have" in shown.output
-
-
-def test_the_stiffness_of_a_box_is_positive_definite():
-    a = box_stiffness((6, 5, 4))
-    assert a.shape == (360, 360) and abs(a - a.T).max() == 0
-    assert np.linalg.eigvalsh(a.toarray())[0] > 0
-    free = box_stiffness((6, 5, 4)).toarray()[150:210, :]
-    moved = np.tile([1.0, 0.0, 0.0], 120)
-    assert np.abs(free @ moved).max() < 1e-12  # A body that moves as a whole has no stress.
 
 
 def test_malloc_counter_counts():
