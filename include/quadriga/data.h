@@ -33,8 +33,9 @@ struct DataOptions {
   bool resident = false;
 };
 
-/// The host's access to data, from Engine::on_host() until it is released or destroyed; the engine
-/// must live that long. Conflicting tasks submitted in between wait for its end.
+/// The host's access to data, from Engine::on_host() until it is released or destroyed, or the
+/// engine ends, beside which release() may be called. Conflicting tasks submitted in between wait
+/// for its end.
 class HostAccess {
  public:
   HostAccess() = default;

@@ -48,7 +48,8 @@ struct Hold {
   bool passes = false;      ///< Who waited for it ends it at once, also in an engine that ends.
   bool names_lost = false;  ///< Lost content is a LacksResult, and nobody's failure is taken.
   bool untouched = false;   ///< No device has any of the data.
-  bool granted = false;     ///< The host had access, and may have written.
+  /// The host had access, and may have written. Who ends it may be another thread than who asked.
+  std::atomic<bool> granted{false};
 };
 
 /// On whose behalf this thread works: its own, or that of one which waits for it.
