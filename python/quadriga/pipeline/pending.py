@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class Pending:
         self._by_chunk = False
         self._held: Sequence[registered.Access] = ()
 
-    def begin(self, source: Iterable[Any]) -> None:
+    def begin(self, source: Iterable[Any] | Callable[[int], Any]) -> None:
         """Wait for what is known before the source is asked."""
         for array in self._constants:
             registered.settle(array)
