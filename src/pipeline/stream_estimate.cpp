@@ -131,18 +131,17 @@ class StreamSums {
   };
 
   /// Errors: unavailable naming a flat_map: sizes don't tell what it makes.
-  Asked asked_by(const Chunk& like) {
+  Asked asked_by(const Chunk& like) const {
     for (const Stage& stage : plan_.stages())
       if (stage.kind == StageKind::flat_map)
         fail(Errc::unavailable, "estimate(): sizes don't tell what flat_map '" + stage.name +
                                     "' makes of chunks; give it some");
     Chunk chunk = plan_.completed(like);
-    Asked asked{seconds_of(0, options_.source_seconds, chunk), {}, {}};
+    Asked asked{seconds_of(0, options_.source_seconds, chunk),
+                std::vector<double>(stage_seconds_.size(), 0.0),
+                {}};
     const PassingChunk piece{chunk, plan_.passed_by(chunk), 0, plan_.segments().size()};
-    std::swap(asked.stage_seconds, stage_seconds_);
-    stage_seconds_.assign(asked.stage_seconds.size(), 0.0);
-    for (const Segment& segment : segments_of(piece)) add_host_stages(piece, segment);
-    std::swap(asked.stage_seconds, stage_seconds_);
+    add_host_stages(piece, asked.stage_seconds);
     for (const Demand& demand : demands_) asked.loads.push_back(load_of(piece, demand));
     return asked;
   }
@@ -161,7 +160,7 @@ class StreamSums {
       piece.is_split = segment.kind == StageKind::flat_map && piece.passed.has(segment.first);
       piece.last += piece.is_split ? 0 : 1;
     }
-    for (const Segment& segment : segments_of(piece)) add_host_stages(piece, segment);
+    add_host_stages(piece, stage_seconds_);
     if (has_kernels(piece))
       for (Demand& demand : demands_) demand.load.add(load_of(piece, demand));
     if (piece.is_split) split(piece);
@@ -213,11 +212,13 @@ class StreamSums {
     });
   }
 
-  void add_host_stages(const PassingChunk& piece, const Segment& segment) {
-    if (segment.kind == StageKind::kernel || segment.kind == StageKind::flat_map) return;
-    for (std::size_t s = segment.first; s < segment.last; ++s)
-      if (piece.passed.has(s))
-        stage_seconds_[s] += seconds_of(s + 1, plan_.stages()[s].seconds, piece.chunk);
+  void add_host_stages(const PassingChunk& piece, std::vector<double>& sums) const {
+    for (const Segment& segment : segments_of(piece)) {
+      if (segment.kind == StageKind::kernel || segment.kind == StageKind::flat_map) continue;
+      for (std::size_t s = segment.first; s < segment.last; ++s)
+        if (piece.passed.has(s))
+          sums[s] += seconds_of(s + 1, plan_.stages()[s].seconds, piece.chunk);
+    }
   }
 
   ChunkLoad load_of(const PassingChunk& piece, const Demand& demand) const {
