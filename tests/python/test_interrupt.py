@@ -220,8 +220,14 @@ def run(program, interrupt=True, pause=0.2):
 
 def waits_for_no_body(program):
     def noticed(pace):
-        seconds, _ = run(program, pause=0.2 * pace)
-        assert 0 < seconds < PATIENCE
+        soonest = PATIENCE
+        for _ in range(5):  # others may keep the machine busy during one
+            seconds, _ = run(program, pause=0.2 * pace)
+            assert 0 < seconds < PATIENCE
+            soonest = min(soonest, seconds)
+            if soonest < 1:  # as promised; up to five are the machine's
+                return
+        assert soonest < 5
 
     at_some_pace(noticed)
 
