@@ -17,7 +17,14 @@ import quadriga
 
 STEPS, TILES, ORDER = 100, 64, 64
 COST = quadriga.Cost("dgemm", ORDER, 4 * ORDER**3)
-WAYS = ("none", "resident on_host", "resident wait", "default wait")
+WAYS = (
+    "none",
+    "resident on_host",
+    "resident result",
+    "resident wait",
+    "default result",
+    "default wait",
+)
 
 
 # On a GPU as much work an element, and a sum by one warp.
@@ -51,22 +58,25 @@ def relax(x):
 @quadriga.codelet(access=["read", "write"], host_only=False, cost=COST, cuda=NORM)
 def norm(x, total):
     total[0] = x.sum()
+    return float(total[0])
 
 
 def run(way, options):
     tiles = [np.ones((ORDER, ORDER)) for _ in range(TILES)]
     total = np.zeros(1)
     with quadriga.Engine(**options) as engine:
-        data = [engine.data(tile, resident=way != "default wait") for tile in tiles]
-        scalar = engine.data(total, resident=way != "default wait")
+        data = [engine.data(tile, resident=not way.startswith("default")) for tile in tiles]
+        scalar = engine.data(total, resident=not way.startswith("default"))
         begin = engine.now()
         for _ in range(STEPS):
             for each in data:
                 engine.submit(relax, each.update())
-            engine.submit(norm, data[0].read(), scalar.write(), priority=1)
+            last = engine.submit(norm, data[0].read(), scalar.write(), priority=1)
             if way == "resident on_host":
                 with scalar.on_host("r") as found:
                     _ = float(found[0])
+            elif way.endswith("result"):
+                last.result()
             elif way != "none":
                 engine.wait()
         engine.wait()

@@ -122,7 +122,7 @@ class Machine {
   std::vector<Node> nodes;  ///< Empty: unknown.
   std::vector<Link> links;
   std::vector<Route> routes;
-  /// Seconds by tile order, by kernel and column ("gpu", "cpu").
+  /// Seconds by tile size, by kernel and column ("gpu", "cpu").
   std::map<std::string, std::map<std::string, std::map<double, double>>, std::less<>> kernels;
   double launch_seconds = 0;
   MessageCost message;

@@ -76,8 +76,8 @@ int64_t quadriga_codelet_reduce(quadriga_codelet* codelet, const quadriga_codele
 void quadriga_codelet_free(quadriga_codelet* codelet);
 
 /* Registers rows x cols elements of a type ('s', 'd', 'c', 'z' or 'b'), column-major, at `home` on
- * the host, which must outlive the data. What the program writes there after quadriga_wait_all() or
- * quadriga_data_wait() is what later tasks read. *data is NULL on failure. */
+ * the host, which must outlive the data. What the program writes there after a call that waited
+ * for the data's tasks, or for tasks that followed them, is what later tasks read. *data is NULL on failure. */
 int64_t quadriga_data_register(quadriga_engine* engine, void* home, int64_t rows, int64_t cols,
                                int64_t ld, char type, quadriga_data** data);
 /* Data without a home: it lives on the devices, and on the host where they are full. */
@@ -123,7 +123,7 @@ int64_t quadriga_submit(quadriga_engine* engine, const quadriga_codelet* codelet
                         quadriga_data* const* data, const void* params, int64_t params_bytes,
                         const quadriga_submit_options* options, quadriga_task* task);
 /* Waits for a task, at most `timeout` seconds (QUADRIGA_DEADLINE; the task goes on); negative: no
- * limit. If it failed: why. */
+ * limit. Data that no pending task accesses are home then. If it failed: why. */
 int64_t quadriga_task_wait(quadriga_engine* engine, const quadriga_task* task, double timeout);
 /* *done is 1 if the task has ended, else 0. */
 int64_t quadriga_task_done(quadriga_engine* engine, const quadriga_task* task, int* done);

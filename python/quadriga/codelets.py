@@ -164,7 +164,9 @@ class Codelet:
         try:
             self.name.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
-            raise InvalidArgument(f"name is {self.name!r}; expected text that has UTF-8") from None
+            raise InvalidArgument(
+                f"name is {self.name!r}; expected text that UTF-8 can hold"
+            ) from None
         if submits and self.cuda is not None:
             raise InvalidArgument(f"codelet '{self.name}': only bodies on the host submit tasks")
         if divide is not None and not callable(divide):

@@ -189,13 +189,13 @@ class Engine:
         if known is not None and known.is_of(array):
             if resident and not known.resident:
                 raise InvalidArgument(
-                    "the array is registered already, and not as resident: lend it when it is "
-                    "registered first"
+                    "the array is already registered, but not as resident: pass resident=True "
+                    "where it is first registered"
                 )
             return Data(self, known)
         found = seen(array)
         if isinstance(found, np.ma.MaskedArray):
-            raise InvalidArgument("masked arrays are not supported; pass what lies below, a.data")
+            raise InvalidArgument("masked arrays are not supported; pass their values, a.data")
         if isinstance(found, np.ndarray):
             found = np.asarray(mapped.watch(found))  # devices know nothing of subclasses
         if not isinstance(found, (np.ndarray, DeviceArray)):

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
 from .arguments import seconds_of
+from .errors import Error
 from .given import Promised, Result
 from .record import Record
 from .tasks import Tasks
@@ -51,7 +53,7 @@ class Future(Promised):
         return self._record.id
 
     def done(self) -> bool:
-        """Whether the task has ended: done, failed or cancelled."""
+        """Whether the task has ended: done, failed or cancelled. Its arrays may be on devices."""
         return self._tasks.ended(self._record)
 
     def running(self) -> bool:
@@ -71,13 +73,17 @@ class Future(Promised):
         Deadline
             If the timeout passes first; the task continues.
         """
-        return self._tasks.outcome(self._record, seconds_of(timeout))
+        seconds = seconds_of(timeout)
+        error = self._tasks.outcome(self._record, seconds)
+        self._tasks.bring_home(seconds)
+        return error
 
     def result(self, timeout: float | None = None) -> Any:
         """What the body returned, once the task has ended.
 
-        Arrays that the task wrote may still be newer on a device: they are current after
-        `Data.wait` or `Engine.wait`, or inside `Data.on_host`.
+        Arrays that no pending task accesses are current then, and later tasks read what the
+        program writes into them, as after `Engine.wait`; so it is after `exception`, ``await`` and
+        in callbacks, but not after `done` nor in a body. `resident` arrays stay on devices.
 
         Parameters
         ----------
@@ -120,7 +126,18 @@ class Future(Promised):
         Otherwise a separate thread calls the function later. Its exceptions go to the logger
         "quadriga". Under the virtual clock tasks run only while a thread waits.
         """
-        watch(self, callback)
+        watch(self, lambda future: callback(future._came_home()))
+
+    def _failure(self) -> BaseException | None:
+        """Of a task that has ended, whose arrays stay where they are."""
+        return self._tasks.outcome(self._record, -1.0)
+
+    def _came_home(self) -> Future:
+        """This, once its arrays are the program's; what keeps them from coming `wait` raises."""
+        if not self._tasks.is_driven_by_waits:  # else only who waits may let time pass
+            with contextlib.suppress(Error):
+                self._tasks.bring_home(-1.0)
+        return self
 
     def __await__(self) -> Generator[Any, None, Any]:
         import asyncio  # here, for few need it and it takes a while

@@ -85,7 +85,7 @@ class TaskGraph:
 
     def __init__(self, steps: int) -> None:
         if steps < 0:
-            raise InvalidArgument(f"a graph of {steps} steps: expected none or more")
+            raise InvalidArgument(f"a graph of {steps} steps: expected 0 or more")
         self._steps = steps
         self._classes: list[_TaskClass] = []
 

@@ -115,7 +115,7 @@ class Tasks:
             error: BaseException | None = None
             try:
                 if self.closed:
-                    raise Cancelled(f"task {record.id}: its engine was left before it ended")
+                    raise Cancelled(f"task {record.id}: its engine was closed before it ended")
                 self.core.wait_task(record.submitted, seconds, self.look, record)
             except Deadline as late:
                 if not late.of_task:
@@ -134,6 +134,11 @@ class Tasks:
                 record.drop()
                 self.pending.pop(record.number, None)
         return record.error
+
+    def bring_home(self, seconds: float) -> None:
+        """What ended tasks left on devices, for whoever knows that a task has ended."""
+        if not self.closed:
+            self.core.bring_ended_home(seconds)
 
     def wait(self, seconds: float) -> None:
         """Wait for all tasks; raises the first failure since the last wait."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from .watcher import watch
-
 
 class Waiters:
     """Those who wait for one future by `concurrent.futures`."""
@@ -27,10 +25,10 @@ class Waiters:
 
     def watch(self, future: Any) -> None:
         """Tell them when the future has ended."""
-        watch(future, self._end)
+        future.add_done_callback(self._end)
 
     def _end(self, future: Any) -> None:
-        failed = not future.cancelled() and future.exception() is not None
+        failed = not future.cancelled() and future._failure() is not None
         with self.condition:
             self.state = "FINISHED"
             for waiter in self.waiters:

@@ -22,6 +22,7 @@
 #include "engine/message_task.h"
 #include "engine/message_tasks.h"
 #include "engine/occupied.h"
+#include "engine/on_host.h"
 #include "gil_gate.h"
 #include "py_codelet.h"
 #include "py_engine.h"
@@ -168,11 +169,19 @@ void wait_task(PyEngine& self, const Future& task, double seconds, const nb::obj
                const nb::object& record) {
   const auto state = self.state();
   if (state->engine().done(task)) {  // says how it ended, whatever the clock and whoever waits
-    self.without_gil([&](Engine& e) { e.wait(task, 0); });
+    self.without_gil([&](Engine& e) { wait_for_end(e, task, 0); });
     return;
   }
   block_in_slices(
-      state, seconds, [task](Engine& e, double s) { e.wait(task, s); }, calling(look, record));
+      state, seconds, [task](Engine& e, double s) { wait_for_end(e, task, s); },
+      calling(look, record));
+}
+
+void bring_ended_home(PyEngine& self, double seconds) {
+  const auto state = self.state();
+  if (!has_lingering(state->engine())) return;
+  block_in_slices(
+      state, seconds, [](Engine& e, double s) { quadriga::bring_ended_home(e, s); }, nullptr);
 }
 
 void cancel(PyEngine& self) {
@@ -207,6 +216,7 @@ void bind_waits(nb::class_<PyEngine>& engine) {
           nb::arg("awaited") = nb::none())
       .def("wait_task", wait_task, nb::arg("task"), nb::arg("seconds"),
            nb::arg("look") = nb::none(), nb::arg("record") = nb::none())
+      .def("bring_ended_home", bring_ended_home, nb::arg("seconds"))
       .def("cancel", cancel)
       .def("end", end)
       .def("close", &PyEngine::close)

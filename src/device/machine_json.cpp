@@ -296,7 +296,7 @@ void read_kernels(const Json& json, Machine& machine) {
       auto& table = machine.kernels[kernel][column];
       for (const auto& [order, seconds] : times.items()) {
         const std::string entry = column_path + "." + order;
-        const double key = read_key(order, entry, "a tile order above zero as key");
+        const double key = read_key(order, entry, "a tile size above zero as key");
         table[key] = read_number(seconds, entry, 1e-12, 1e9);
       }
     }

@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <unordered_set>
@@ -14,15 +15,22 @@
 namespace quadriga {
 namespace {
 
+/// A task, and what it is of.
+struct Placed {
+  const Graph* graph;
+  Task* task;
+  bool is_on_cores;  ///< As all tasks of its graph are, which have no plan then.
+};
+
 struct NotedWait {
   const BodyWait* owner;
-  const Graph* graph;
-  Task* inside;
+  std::vector<Placed> bodies;  ///< Of the thread that waits, the innermost first.
+  const Graph* graph;          ///< Of the tasks that it waits for.
   std::vector<TaskRef> awaited;
 };
 
 struct Waits {
-  std::mutex mutex;  ///< Guards `all`; taken before a submission lock.
+  std::mutex mutex;  ///< Guards `all`; taken before submission locks.
   std::list<NotedWait> all;
 };
 
@@ -31,66 +39,102 @@ Waits& waits() {
   return every;
 }
 
-/// The tasks of a graph that can't end before one has. The submission lock is held, and that of
-/// the waits.
+/// The submission locks of all graphs in the waits (invariant 3).
+class AllLocked {
+ public:
+  AllLocked() {
+    for (const NotedWait& each : waits().all) {
+      graphs_.push_back(locked(each.graph));
+      for (const Placed& body : each.bodies) graphs_.push_back(locked(body.graph));
+    }
+    std::ranges::sort(graphs_, std::less<>());
+    graphs_.erase(std::ranges::unique(graphs_).begin(), graphs_.end());
+    for (Graph* const each : graphs_) each->submission().lock();
+  }
+  ~AllLocked() {
+    for (Graph* const each : graphs_) each->submission().unlock();
+  }
+  AllLocked(const AllLocked&) = delete;
+  AllLocked& operator=(const AllLocked&) = delete;
+
+ private:
+  // Bodies know theirs as const, for they change nothing of it.
+  static Graph* locked(const Graph* graph) { return const_cast<Graph*>(graph); }
+  std::vector<Graph*> graphs_;
+};
+
+/// The tasks that can't end before some bodies have. The waits and all graphs are locked.
 class Behind {
  public:
-  Behind(const Graph& graph, Task& first) : graph_(graph) {
-    add(&first);
+  explicit Behind(std::span<const Placed> bodies) {
+    for (const Placed& each : bodies) add(each);
     do {
       expand();
     } while (add_waiting());
   }
-  const TaskRef* find(std::span<const TaskRef> tasks) const {
+  const TaskRef* find(const Graph& graph, std::span<const TaskRef> tasks) const {
     const auto found = std::ranges::find_if(tasks, [&](const TaskRef& each) {
-      return each.task && !graph_.ended(each) && all_.contains(each.task);
+      return each.task && !graph.ended(each) && all_.contains(each.task);
     });
     return found == tasks.end() ? nullptr : &*found;
   }
 
  private:
   /// With those that enclose it, which end after it.
-  void add(Task* task) {
-    for (; task; task = task->parent())
-      if (all_.insert(task).second) left_.push_back(task);
+  void add(const Placed& placed) {
+    for (Task* task = placed.task; task; task = task->parent())
+      if (all_.insert(task).second) left_.push_back({placed.graph, task, placed.is_on_cores});
   }
   void expand() {
     while (!left_.empty()) {
-      const std::uintptr_t head = left_.back()->successors.load(std::memory_order_acquire);
+      const Placed each = left_.back();
       left_.pop_back();
+      if (!each.is_on_cores) continue;
+      const std::uintptr_t head = each.task->successors.load(std::memory_order_acquire);
       constexpr std::uintptr_t tags = Task::closed | Task::issued;
       for (auto* edge = reinterpret_cast<const Edge*>(head & ~tags); edge; edge = edge->next)
-        add(&edge->successor());
+        add({each.graph, &edge->successor(), true});
     }
   }
   /// Bodies that wait for one of them.
   bool add_waiting() {
     for (const NotedWait& each : waits().all)
-      if (each.graph == &graph_ && !all_.contains(each.inside) && find(each.awaited))
-        add(each.inside);
+      if (!all_.contains(each.bodies.front().task) && find(*each.graph, each.awaited))
+        for (const Placed& body : each.bodies) add(body);
     return !left_.empty();
   }
 
-  const Graph& graph_;
   std::unordered_set<const Task*> all_;
-  std::vector<Task*> left_;
+  std::vector<Placed> left_;
 };
+
+std::vector<Placed> bodies_of(const RunningTask* running) {
+  std::vector<Placed> found;
+  for (; running; running = running->outer())
+    if (Task* const task = running->task())
+      found.push_back({&running->graph(), task, task->planned == nullptr});
+  return found;
+}
 
 }  // namespace
 
-BodyWait::BodyWait(Graph& graph, Task* inside, std::span<const TaskRef> awaited)
-    : is_noted_(inside != nullptr) {
-  if (!inside) return;
+BodyWait::BodyWait(Graph& graph, const RunningTask* running, std::span<const TaskRef> awaited) {
+  const std::vector<Placed> bodies = bodies_of(running);
+  if (bodies.empty()) return;
   const std::lock_guard lock(waits().mutex);
-  waits().all.push_back({this, &graph, inside, {awaited.begin(), awaited.end()}});
-  const std::lock_guard submission(graph.submission());
-  const TaskRef* const found = Behind(graph, *inside).find(awaited);
+  waits().all.push_back({this, bodies, &graph, {awaited.begin(), awaited.end()}});
+  is_noted_ = true;
+  const AllLocked locked;
+  const TaskRef* const found = Behind(bodies).find(graph, awaited);
   if (!found) return;
+  const Task& inside = *bodies.front().task;
+  const bool is_another = bodies.front().graph != &graph;
   waits().all.pop_back();
   fail(Errc::unavailable,
-       fmt::format("the body of task {} '{}' waits for task {}, which can't end before the body "
+       fmt::format("the body of task {} '{}' waits for task {}{}, which can't end before the body "
                    "has: neither would end",
-                   inside->id.load(std::memory_order_relaxed), inside->codelet->name, found->id));
+                   inside.id.load(std::memory_order_relaxed), inside.codelet->name, found->id,
+                   is_another ? " of another engine" : ""));
 }
 
 BodyWait::~BodyWait() {

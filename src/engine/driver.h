@@ -63,6 +63,8 @@ class Driver final : public Executor {
   bool bring_home(std::span<Datum* const> data, std::span<const TaskRef> after,
                   Nanoseconds deadline) override;
   bool bring_all_home(Nanoseconds deadline) override;
+  bool bring_ended_home(Nanoseconds deadline) override;
+  bool has_lingering() const noexcept override { return loop_->has_lingering(); }
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) override;
   void end_hold(Task& hold, std::span<Datum* const> written,
                 std::span<Datum* const> others) override;

@@ -125,6 +125,10 @@ std::size_t DriverLoop::take_completions(Nanoseconds deadline) {
 }
 
 void DriverLoop::settle() {
+  // Before the graph is told of ends (invariant 4).
+  if (const bool has = parts_.scheduler.has_lingering();
+      has != has_lingering_.load(std::memory_order_relaxed))
+    has_lingering_.store(has, std::memory_order_release);
   parts_.releases.settle(parts_.scheduler);
   parts_.issuers.take(parts_.instructions);
 }

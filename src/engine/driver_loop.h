@@ -11,6 +11,7 @@
 //      graph is told, consequences reach the scheduler as events, and the issuers get what was
 //      decided.
 //   3. Waiters are signalled after each batch of ends.
+//   4. Who knows that a task has ended finds has_lingering() set if that task left anything.
 #pragma once
 
 #include <atomic>
@@ -52,6 +53,8 @@ class DriverLoop {
   /// While set, tasks that have not started end cancelled; known from the next messages on. Any
   /// thread.
   void cancel(bool on) noexcept { cancels_.store(on, std::memory_order_release); }
+  /// Whether tasks whose ends the caller knows of may have left content on devices. Any thread.
+  bool has_lingering() const noexcept { return has_lingering_.load(std::memory_order_acquire); }
 
  private:
   void take(const Message& message);
@@ -64,6 +67,7 @@ class DriverLoop {
   const Parts parts_;
   const bool is_virtual_;
   std::atomic<bool> cancels_{false};
+  std::atomic<bool> has_lingering_{false};
   bool is_cancelled_ = false;  ///< As the scheduler was told last.
   std::vector<Completion> completions_;
   std::vector<Message> taken_;

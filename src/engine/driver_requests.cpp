@@ -71,6 +71,31 @@ bool Driver::bring_all_home(Nanoseconds deadline) {
   return is_met;
 }
 
+bool Driver::bring_ended_home(Nanoseconds deadline) {
+  if (!has_lingering()) return true;
+  std::vector<Datum*> wanted;
+  Refused refused;
+  bool has_begun = false;
+  const auto has_come = [&](Datum* each) {
+    const Homecoming homecoming = scheduler_->return_home(*each);
+    if (homecoming != Homecoming::no_buffer) return homecoming == Homecoming::home;
+    if (scheduler_->is_moving()) return false;  // what ends may free a buffer
+    refused.why = std::make_exception_ptr(scheduler_->no_buffer());
+    return true;
+  };
+  const auto all_home = [&] {
+    if (!std::exchange(has_begun, true)) {
+      loop_->take_messages();
+      scheduler_->for_each_lingering([&](Datum& each) { wanted.push_back(&each); });
+    }
+    std::erase_if(wanted, has_come);
+    return wanted.empty();
+  };
+  const bool is_met = execute_until(all_home, deadline);
+  if (is_met && refused.why) std::rethrow_exception(refused.why);
+  return is_met;
+}
+
 bool Driver::give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) {
   std::vector<Datum*> left(data.begin(), data.end());
   const auto give = [&] {

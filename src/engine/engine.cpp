@@ -252,8 +252,7 @@ void Engine::Impl::wait_data(Datum& datum, std::span<Datum* const> aliases, Nano
   }
   renaming->collect(datum, tasks);
   {
-    const BodyWait body_waits(graph, deadline == never && on_host ? current_task(graph) : nullptr,
-                              tasks);
+    const BodyWait body_waits(graph, deadline == never ? running_here : nullptr, tasks);
     waits->until_ended(tasks, deadline);
   }
   if (!datum.is_lost()) waits->until_home(wanted, deadline);
@@ -270,13 +269,32 @@ void Engine::Impl::wait_data(Datum& datum, std::span<Datum* const> aliases, Nano
 void Engine::Impl::wait_task(const TaskRef& ref, double timeout) {
   if (!graph.ended(ref)) {  // else nothing is waited for, which a task on a device may not
     open_holds.refuse_own(&ref);
-    Task* const inside = timeout < 0 && on_host ? current_task(graph) : nullptr;
-    const BodyWait body_waits(graph, inside, std::span(&ref, 1));
+    const BodyWait body_waits(graph, timeout < 0 ? running_here : nullptr, std::span(&ref, 1));
     waits->until([&] { return graph.ended(ref); }, waits->deadline_after(timeout),
                  fmt::format("task {}", ref.id));
   }
   end_left();
   if (const auto error = failures.of(ref.id)) std::rethrow_exception(error);
+}
+
+void Engine::Impl::bring_ended_home(double timeout) {
+  if (task_around(graph)) return;
+  const Nanoseconds deadline = waits->deadline_after(timeout);
+  waits->until_ended(renaming->bring_idle_home(), deadline);
+  if (!executor->bring_ended_home(deadline)) waits->fail_late("writing results back");
+}
+
+template <class Wait>
+void Engine::Impl::wait_then_bring(double timeout, Wait&& wait) {
+  try {
+    wait();
+  } catch (const Error& error) {
+    if (error.code() == Errc::deadline || error.code() == Errc::unavailable) throw;
+    const std::exception_ptr failure = std::current_exception();
+    bring_ended_home(timeout);
+    std::rethrow_exception(failure);
+  }
+  bring_ended_home(timeout);
 }
 
 Engine::Engine(EngineOptions options)
@@ -314,10 +332,14 @@ void Engine::wait(double timeout) {
   impl.wait_all(timeout);
 }
 
-void Engine::wait(Data data, double timeout) { checked().wait_data(*data.datum_, timeout); }
+void Engine::wait(Data data, double timeout) {
+  Impl& impl = checked();
+  impl.wait_then_bring(timeout, [&] { impl.wait_data(*data.datum_, timeout); });
+}
 
 void Engine::wait(const Future& task, double timeout) {
-  checked().wait_task({task.task_, task.id_}, timeout);
+  Impl& impl = checked();
+  impl.wait_then_bring(timeout, [&] { impl.wait_task({task.task_, task.id_}, timeout); });
 }
 
 bool Engine::done(const Future& task) const { return impl_->graph.ended({task.task_, task.id_}); }

@@ -58,6 +58,11 @@ struct Engine::Impl {
   void wait_data(Datum& datum, double timeout);
   void wait_data(Datum& datum, std::span<Datum* const> aliases, Nanoseconds deadline);
   void wait_task(const TaskRef& ref, double timeout);
+  /// What ended tasks left on devices comes home, see Executor; not in a body.
+  void bring_ended_home(double timeout);
+  /// The same after a wait, by which the program learns that tasks have ended, well or not.
+  template <class Wait>
+  void wait_then_bring(double timeout, Wait&& wait);
   void bring_renamed_home(std::span<Datum* const> written, Nanoseconds deadline);
   /// After a wait: ends what bodies have left, if no task is left.
   void end_left();

@@ -58,6 +58,11 @@ class Executor {
                           Nanoseconds deadline) = 0;
   /// The same for all data that isn't kept; those that aren't resident leave the devices.
   virtual bool bring_all_home(Nanoseconds deadline) = 0;
+  /// What ended tasks left on devices of data that aren't resident comes home and leaves them, but
+  /// for what pending tasks use. False at the deadline; it goes on then.
+  virtual bool bring_ended_home(Nanoseconds deadline) = 0;
+  /// Whether that has something to do. Any thread.
+  virtual bool has_lingering() const noexcept = 0;
   /// Data that are home, whose tasks have ended, leave the devices: the host may write them. False
   /// at the deadline. `overwrites`: it does; else lost content stays lost.
   virtual bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds deadline) = 0;

@@ -8,6 +8,7 @@
 
 #include "engine/engine_access.h"
 #include "engine/engine_impl.h"
+#include "engine/occupied.h"
 
 namespace quadriga {
 
@@ -20,14 +21,17 @@ HostAccess Engine::on_host(Data data, Access access, double timeout) {
           "on_host(): the data has no home on the host");
   HostAccess result;
   result.hold_ = impl.holds->hold({{datum, access}}, impl.waits->deadline_after(timeout));
+  impl.bring_ended_home(timeout);
   return result;
 }
 
 HostAccess hold_regions(Engine& engine, std::span<const HeldRegion> regions, double timeout,
                         bool names_lost) {
   EngineAccess::Impl& impl = EngineAccess::impl(engine);
-  return EngineAccess::access(
+  HostAccess found = EngineAccess::access(
       impl.holds->hold_regions(regions, impl.waits->deadline_after(timeout), names_lost));
+  impl.bring_ended_home(timeout);
+  return found;
 }
 
 bool has_names(const Engine& engine, const Data& data) {
@@ -72,6 +76,23 @@ void bring_all_home(Engine& engine) {
   impl.waits->until_ended(impl.renaming->bring_idle_home(), never);
   impl.executor->bring_all_home(never);
   if (const auto error = impl.failures.take_untold()) std::rethrow_exception(error);
+}
+
+void wait_for_end(Engine& engine, const Future& task, double timeout) {
+  EngineAccess::impl(engine).wait_task(EngineAccess::task(task), timeout);
+}
+
+bool has_lingering(const Engine& engine) noexcept {
+  try {
+    const EngineAccess::Impl& impl = EngineAccess::impl(engine);
+    return (impl.executor->has_lingering() || impl.renaming->is_on()) && !task_around(impl.graph);
+  } catch (const Error&) {
+    return false;  // in a forked child, whose memory no device has
+  }
+}
+
+void bring_ended_home(Engine& engine, double timeout) {
+  EngineAccess::impl(engine).bring_ended_home(timeout);
 }
 
 HostAccess& HostAccess::operator=(HostAccess&& other) noexcept {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <quadriga/data.h>
+#include <quadriga/handles.h>
 #include <quadriga/types.h>
 
 #include <cstdint>
@@ -39,6 +40,13 @@ std::vector<std::uint64_t> before_host(const Engine& engine, const Data& data, A
 bool is_home(const Engine& engine, const Data& data);
 /// Whether the newest content of private data, whose tasks have ended, has arrived at home.
 bool has_come_home(const Engine& engine, const Data& data);
+/// Engine::wait() for a task, whose data stay where they are.
+void wait_for_end(Engine& engine, const Future& task, double timeout);
+/// What Engine::wait() does for a task that has ended: the program may read and write the memory of
+/// data that no pending task uses.
+void bring_ended_home(Engine& engine, double timeout);
+/// Whether that has something to do in this thread; false in a forked child.
+bool has_lingering(const Engine& engine) noexcept;
 /// Brings home what ended tasks wrote, while nothing is submitted; throws losses not told so far.
 void bring_all_home(Engine& engine);
 

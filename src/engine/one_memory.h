@@ -14,6 +14,8 @@ class OneMemory : public Executor {
   void submitted(Task&) final {}
   std::vector<bool> partial_places(const Codelet&, const Datum&) const final { return {}; }
   bool bring_all_home(Nanoseconds) final { return true; }
+  bool bring_ended_home(Nanoseconds) final { return true; }
+  bool has_lingering() const noexcept final { return false; }
   bool give_back(std::span<Datum* const> data, bool overwrites, Nanoseconds) final {
     for (Datum* const each : data)
       if (overwrites) overwritten(*each);

@@ -48,6 +48,8 @@ class Renaming {
   /// isn't there; whether it did.
   bool bring_home_locked(Datum& datum);
 
+  bool is_on() const noexcept { return limit_ > 0; }
+
   // These take the submission lock.
   void bring_home(Datum& datum);
   void bring_all_home();

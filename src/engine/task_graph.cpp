@@ -98,7 +98,7 @@ const Data& DataGrid::operator()(std::int64_t row, std::int64_t col) const {
 
 TaskGraph::TaskGraph(std::int64_t steps) : steps_(steps) {
   if (steps < 0)
-    fail(Errc::invalid_argument, fmt::format("a graph of {} steps: expected none or more", steps));
+    fail(Errc::invalid_argument, fmt::format("a graph of {} steps: expected 0 or more", steps));
 }
 
 void TaskGraph::add(TaskClass tasks) {

@@ -48,6 +48,7 @@ void Endings::end(PlannedTask& planned, std::exception_ptr error) {
   keepers_.gangs.left(planned, error || planned.poisoned);
   state_.plan.end(planned);
   for (const OperandSlot& slot : task.slots()) {
+    note_lingering(*slot.datum);
     if (!writes(slot.access)) continue;
     if (std::exchange(state_.plan.uses().at(slot.datum->tile).is_open, false))
       state_.plan.uses().overwritten(slot.datum->tile);  // it may be fetched now
@@ -80,6 +81,13 @@ void Endings::empty_partials(PlannedTask& planned) {
     overwritten(datum);
     state_.memory->residency().discard(datum.tile);
   }
+}
+
+/// What the program may touch once it knows of the end, and isn't resident.
+void Endings::note_lingering(const Datum& datum) {
+  if (!datum.home || datum.is_private || datum.keep || datum.partial || datum.resident) return;
+  const SpaceMask home = SpaceMask{1} << datum.home_space;
+  if (state_.memory->replicas().blocks(datum.tile) & ~home) state_.lingering.add(datum.tile);
 }
 
 void Endings::send_final_home(TileId tile) {

@@ -46,6 +46,7 @@ class Endings {
   void unpin(const PlannedTask& planned);
   void end_content(PlannedTask& planned, const std::exception_ptr& error);
   void empty_partials(PlannedTask& planned);
+  void note_lingering(const Datum& datum);
 
   ScheduleState& state_;
   const PlannedUses& uses_;

@@ -76,6 +76,7 @@ void Scheduler::remove(Datum& datum) {
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("remove", datum.tile); });
   memory_.residency().remove(datum.tile);
+  state_.lingering.remove(datum.tile);
   state_.plan.uses().at(datum.tile) = TileUses{};
 }
 

@@ -89,6 +89,9 @@ class Scheduler {
   /// in flight. Nothing is done to what tasks use, whose replicas go when they are waited for, and
   /// to lost content unless the host `overwrites` it.
   bool give_back(Datum& datum, bool overwrites);
+  /// What an ended task left on devices of the data comes home, and isn't anywhere else then. What
+  /// pending tasks read may stay there, and nothing is done to what they write: their ends come.
+  Homecoming return_home(Datum& datum);
   /// The host has written it, and no task that was issued uses it.
   void host_wrote(Datum& datum);
 
@@ -118,6 +121,12 @@ class Scheduler {
   const Feasibility& feasibility() const noexcept { return placement_.feasibility(); }
   /// Why a tile that needs the host's memory can't be brought home.
   Error no_buffer() const { return turns_.no_buffer(); }
+  /// Whether ended tasks left something on devices: then return_home() has something to do.
+  bool has_lingering() const noexcept { return !state_.lingering.tiles().empty(); }
+  template <class Visit>
+  void for_each_lingering(Visit&& visit) {
+    for (const TileId tile : state_.lingering.tiles()) visit(*state_.plan.uses().at(tile).datum);
+  }
   template <class Visit>
   void for_each_datum(Visit&& visit) {
     state_.plan.uses().for_each_datum(visit);

@@ -61,6 +61,19 @@ bool Scheduler::give_back(Datum& datum, bool overwrites) {
   return true;
 }
 
+Homecoming Scheduler::return_home(Datum& datum) {
+  if (!knows(datum)) return Homecoming::home;
+  const UseTable& uses = state_.plan.uses();
+  if (uses.known(datum.tile)->writers == 0) {
+    const Homecoming found = bring_home(datum);
+    if (found != Homecoming::home) return found;
+    if (uses.possible_users(datum.tile) == 0 && !give_back(datum, false))
+      return Homecoming::under_way;
+  }
+  state_.lingering.remove(datum.tile);
+  return Homecoming::home;
+}
+
 void Scheduler::host_wrote(Datum& datum) {
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("host_wrote", datum.tile); });
@@ -70,6 +83,7 @@ void Scheduler::host_wrote(Datum& datum) {
 void Scheduler::give(Datum& datum) {
   if (memory_.directory().home_lost(datum.tile)) return;
   memory_.residency().give_home(datum.tile);
+  state_.lingering.remove(datum.tile);
   state_.plan.uses().overwritten(datum.tile);
   overwritten(datum);
   datum.failed_number.store(UINT64_MAX);

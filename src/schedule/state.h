@@ -13,6 +13,7 @@
 #include "device/instructions.h"
 #include "memory/memory.h"
 #include "schedule/kernel_history.h"
+#include "schedule/lingering.h"
 #include "schedule/plan.h"
 #include "schedule/schedule_listener.h"
 
@@ -72,6 +73,7 @@ struct ScheduleState {
   ScheduleListener& listener;
   Plan plan;
   KernelHistory kernel_history;
+  Lingering lingering;
   std::vector<DeviceState> devices;
   std::vector<StreamOwner> owners;  ///< By stream.
   std::vector<DeviceState*> by_space;

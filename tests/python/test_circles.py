@@ -293,6 +293,50 @@ def test_bodies_do_not_wait_for_each_other():
             engine.wait()
 
 
+@pytest.mark.parametrize("devices", [["cpu:1"] * 2, ["cpu:1", "emulated:1"], ["emulated:1"] * 3])
+def test_bodies_of_several_engines_do_not_wait_for_each_other(devices):
+    """Each waits for what follows the next one's, in a circle."""
+    known, futures, engines = threading.Event(), {}, []
+
+    def body(x, other):
+        assert known.wait(300)
+        return futures[other].exception()
+
+    ask = quadriga.codelet(access=["update"], host_only=False)(body)
+    with contextlib.ExitStack() as stack:
+        engines += [stack.enter_context(quadriga.Engine(each)) for each in devices]
+        asking = []
+        for number, engine in enumerate(engines):
+            x = engine.data(np.zeros(3))
+            asking.append(engine.submit(ask, x.update(), other=(number + 1) % len(engines)))
+            follows = devices[number].startswith("cpu")  # edges on devices aren't known
+            futures[number] = engine.submit(add, x.update(), p=1.0) if follows else asking[-1]
+        known.set()
+        errors = [each.exception(300) for each in asking]
+        refused = [each for each in errors if isinstance(each, quadriga.Unavailable)]
+        assert refused  # one of them, or more
+        assert all("of another engine, which can't end before" in str(each) for each in refused)
+        for engine in engines:
+            with contextlib.suppress(quadriga.Unavailable, quadriga.Cancelled):
+                engine.wait()
+
+
+def test_a_body_waits_for_other_tasks_of_an_engine_whose_body_waits_for_its_own():
+    known, futures = threading.Event(), {}
+
+    def body(x, other):
+        assert known.wait(300)
+        return futures[other].result()
+
+    ask = quadriga.codelet(access=["update"])(body)
+    with quadriga.Engine("cpu:2") as one, quadriga.Engine("cpu:2") as other:
+        futures["one"] = one.submit(ask, one.data(np.zeros(3)).update(), other="free")
+        futures["free"] = other.submit(add, other.data(np.zeros(3)).update(), p=1.0)
+        futures["other"] = other.submit(ask, other.data(np.zeros(3)).update(), other="one")
+        known.set()
+        assert futures["other"].exception(300) is None
+
+
 def test_a_wait_with_a_timeout_ends_by_itself():
     futures, known = [], threading.Event()
 

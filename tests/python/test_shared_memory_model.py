@@ -88,15 +88,17 @@ __global__ void gather(Read x, Write y) {
 }
 """
 SOURCES = {name: quadriga.CudaSource(SOURCE, kernel=name, grid=1, block=1) for name in BODIES}
-#: Of each body: on the host only, as a CUDA source, and on CuPy's arrays.
+#: Of each body for devices: as a CUDA source, and on CuPy's arrays.
 VARIANTS = {
-    name: [{"host_only": True}, {"cuda": SOURCES[name]}]
+    name: [{"cuda": SOURCES[name]}]
     + ([{"arrays": "cupy"}] if HAS_GPUS and importlib.util.find_spec("cupy") else [])
     for name in BODIES
 }
+#: First of all on the host alone.
 CODELETS = {
-    name: [
-        quadriga.codelet(access=access, name=name, cost=COST, **variant)(body)
+    name: [quadriga.codelet(access=access, name=name, cost=COST)(body)]
+    + [
+        quadriga.codelet(access=access, name=name, cost=COST, host_only=False, **variant)(body)
         for variant in VARIANTS[name]
     ]
     for name, (body, access) in BODIES.items()
@@ -155,6 +157,7 @@ class Program:
             self.on_host,
             self.forget,
             self.wait,
+            self.results,
         ] * 2
         kinds.append(self.cancel)
         for _ in range(steps):
@@ -216,13 +219,27 @@ class Program:
 
     def write(self):
         self.engine.wait()
-        if self.resident:
-            return
+        if not self.resident:
+            self.overwrite()
+
+    def overwrite(self):
         place, array = self.some()
         value = self.random.randrange(9)
         self.mine[place[0]][place[1]][...] = value
         array[...] = value
         self.note_all()
+
+    def results(self):
+        """All tasks have ended, says one or the other of them: the arrays are the program's."""
+        futures = [each[0] for each in self.done if each[0] is not None]
+        self.random.shuffle(futures)
+        for future in futures:
+            future.result()
+        if self.resident or not futures:
+            return
+        for found, expected in zip(self.bases, self.expected, strict=True):
+            check_equal(found, expected)
+        self.overwrite()
 
     def on_host(self):
         place, array = self.some()
@@ -351,6 +368,15 @@ def run_batches(options, firsts, core=None):
                     raise
 
 
+def check_that_devices_work(options):
+    """Or programs would say nothing of their memory: one run has copies both ways."""
+    with quadriga.Engine(**options, seed=1) as engine:
+        for seed in range(ON_AN_ENGINE):
+            Program(seed, engine).run(30)
+        many = [link for link in engine.counters().links if link.copies > 20]
+        assert {link.source_name == "host" for link in many} == {True, False}
+
+
 def run_share(where, firsts, core):
     """What a process of several does: machines can't be sent there."""
     run_batches(OPTIONS[where], firsts, core)
@@ -360,6 +386,8 @@ OPTIONS = {**ENGINES, "gpus": {"devices": "auto"}}
 
 
 def check(where):
+    if where != "cpu":
+        check_that_devices_work(OPTIONS[where])
     firsts = range(FIRST, FIRST + PROGRAMS, ON_AN_ENGINE)
     if PROGRAMS < MANY or where == "gpus":
         run_batches(OPTIONS[where], firsts)

@@ -35,7 +35,7 @@ def calibrate(
     """Measure a machine, and write its description.
 
     Links are measured as by ``quadriga bench copies``; kernels of the linear algebra alone, and two
-    or three at once, by tile order, with the median of several times; the host's time for an
+    or three at once, by tile size, with the median of several times; the host's time for an
     operation is that of one that does nothing.
 
     Parameters

@@ -67,7 +67,7 @@ def kind_for(name: str, **values: Any) -> Kind:
     found = {key: kind for key, kind in kinds.items() if kind is not None}
     if len(set(found.values())) > 1:
         said = ", ".join(f"{key} is {kind}'s" for key, kind in found.items())
-        raise InvalidArgument(f"{name}: {said}; say by out= whose the result is to be")
+        raise InvalidArgument(f"{name}: {said}; pass out=, whose kind the result has")
     return next(iter(found.values()), Kind())
 
 

@@ -180,7 +180,7 @@ class Program {
     SubmitOptions options;
     if (!codelet.host_only && !engine_->host_only() && random_.below(2) == 0)
       options.device = static_cast<DeviceId>(random_.below(2));
-    last_ = engine_->submit(codelet, operands, {}, options);
+    tasks_.push_back(engine_->submit(codelet, operands, {}, options));
     Arguments arguments;
     arguments.operands = views;
     codelet.cpu(arguments);
@@ -211,7 +211,10 @@ class Program {
 
   void write_after_wait() {
     engine_->wait(patience);
-    if (resident_) return;
+    tasks_.clear();
+    if (!resident_) write();
+  }
+  void write() {
     const Spot spot = some();
     const double value = static_cast<double>(random_.below(9));
     for (auto* const blocks : {&blocks_, &mirror_})
@@ -229,10 +232,20 @@ class Program {
   void wait() {
     const std::uint64_t kind = random_.below(3);
     if (kind == 0) return engine_->wait(patience);
-    if (kind == 1) return last_ ? engine_->wait(*last_, patience) : void();  // nothing comes home
+    if (kind == 1) return wait_for_tasks();
     const Spot spot = some();
     engine_->wait(data(spot), patience);
     check(spot, "after a wait for the data");
+  }
+
+  /// Whoever knows that all of them have ended has what they wrote.
+  void wait_for_tasks() {
+    for (const Future& task : tasks_) engine_->wait(task, patience);
+    if (resident_ || tasks_.empty()) return;
+    tasks_.clear();
+    for (std::size_t block = 0; block < blocks_.size(); ++block)
+      check({block, 0}, "after waits for tasks");
+    write();
   }
 
   void check(const Spot& spot, const char* when) {
@@ -254,7 +267,7 @@ class Program {
   std::uint64_t step_ = 0;
   std::string wrong_;
   std::map<Spot, std::vector<Data>> held_;
-  std::optional<Future> last_;
+  std::vector<Future> tasks_;  ///< Since all were waited for.
   Engine* engine_;
 };
 

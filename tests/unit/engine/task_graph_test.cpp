@@ -216,7 +216,7 @@ TEST_P(TaskGraphTest, ErrorsNameTheTaskAndWhatIsWrong) {
   EXPECT_TRUE(error_of(foreign).starts_with("task mean1(0, 4): ")) << error_of(foreign);
   wait();
 
-  EXPECT_EQ(failure_of([] { TaskGraph(-1); }), "a graph of -1 steps: expected none or more");
+  EXPECT_EQ(failure_of([] { TaskGraph(-1); }), "a graph of -1 steps: expected 0 or more");
   TaskGraph graph(1);
   EXPECT_EQ(failure_of([&] { graph.add({}); }), "a class of tasks needs a codelet");
   EXPECT_EQ(failure_of([&] { graph.add({.codelet = &mean(1)}); }),
