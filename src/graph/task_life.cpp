@@ -30,7 +30,9 @@ std::exception_ptr content_lost(const std::exception_ptr& failure) {
     why = error.what();
   } catch (...) {  // of another type, which says nothing
   }
-  return std::make_exception_ptr(Error(code, what + why));
+  constexpr const char* remedy =
+      "; once a task of mode write, or on_host() for writing, overwrites it, it can be read again";
+  return std::make_exception_ptr(Error(code, what + why + remedy));
 }
 
 void poison(Task& task) noexcept {

@@ -64,7 +64,7 @@ bool Scheduler::give_back(Datum& datum, bool overwrites) {
 Homecoming Scheduler::return_home(Datum& datum) {
   if (!knows(datum)) return Homecoming::home;
   const UseTable& uses = state_.plan.uses();
-  if (uses.known(datum.tile)->writers == 0) {
+  if (uses.known(datum.tile)->writers == 0 && !datum.resident) {
     const Homecoming found = bring_home(datum);
     if (found != Homecoming::home) return found;
     if (uses.possible_users(datum.tile) == 0 && !give_back(datum, false))

@@ -223,6 +223,9 @@ def test_lost_content_names_the_task(devices):
         for read in (lambda: x.on_host().__enter__(), lambda: np.asarray(x)):
             with pytest.raises(quadriga.TaskFailed, match="content is lost: task 1 'broken'"):
                 read()
+        with x.on_host("w") as array:  # as the message of the other loss says, below
+            array[:] = 3
+        assert np.asarray(x)[0] == 3
         seconds, future = 0.01, None
         while future is None or future.exception() is None:  # until one is cancelled in time
             started.clear()
@@ -234,5 +237,31 @@ def test_lost_content_names_the_task(devices):
             seconds *= 2
         with contextlib.suppress(quadriga.Cancelled):
             engine.wait()
-        with pytest.raises(quadriga.Cancelled, match="content is lost: task .* 'idle'"):
+        cause = "the data's content is lost: task .* 'idle'.* did not run: the work was cancelled"
+        remedy = "once a task of mode write, or on_host.. for writing, overwrites it, it can be read"
+        with pytest.raises(quadriga.Cancelled, match=f"{cause}; {remedy}"):
             np.asarray(y)
+        fill = quadriga.codelet(access=["write"], host_only=False)(lambda x: x.fill(7))
+        engine.submit(fill, y.write())
+        assert np.asarray(y)[0] == 7
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:1,memory=64KiB,streams=3"])
+def test_no_body_runs_on_what_a_failed_task_should_have_written(devices):
+    """It may be queued on a device before the other one has failed."""
+    ran = []
+
+    def bad(x):
+        raise ValueError("first")
+
+    failing = quadriga.codelet(access=["update"], host_only=False)(bad)
+    note = quadriga.codelet(access=["read", "update"], host_only=False)(lambda x, y: ran.append(1))
+    for _ in range(50):
+        with quadriga.Engine(devices) as engine:
+            x, y = engine.data(np.zeros(10)), engine.data(np.zeros(10))
+            engine.submit(failing, x.update())
+            second = engine.submit(note, x.read(), y.update())
+            assert isinstance(second.exception(), quadriga.Cancelled)
+            with pytest.raises(ValueError, match="first"):
+                engine.wait()
+    assert ran == []
