@@ -139,6 +139,7 @@ class Program:
     def __init__(self, seed, engine):
         self.random = random.Random(seed)
         self.engine = engine
+        self.devices = [each.name for each in engine.machine.devices if each.kind != "cpu"]
         values = np.random.default_rng(seed).integers(0, 9, (2, SIZE, SIZE)).astype(float)
         self.bases = [values[0].copy(), values[1].copy()]
         self.expected = [values[0].copy(), values[1].copy()]
@@ -199,7 +200,8 @@ class Program:
         if len(arrays) == 2 and chosen[0][0][0] == chosen[1][0][0]:
             return
         self.written.append(operands[-1].data)
-        future = self.engine.submit(codelet, *operands)
+        device = None if codelet is on_host else self.random.choice([None, *self.devices])
+        future = self.engine.submit(codelet, *operands, device=device)
         self.apply(future, body, [place for place, _ in chosen], access[-1])
 
     def call(self):
