@@ -163,7 +163,8 @@ def test_resident_arrays_stay_on_devices(devices):
 
 def test_what_has_come_home_is_not_copied_again(devices):
     arrays = [np.zeros(1000) for _ in range(5)]
-    futures = [devices.submit(increase, devices.data(each).update()) for each in arrays]
+    data = [devices.data(each) for each in arrays]
+    futures = [devices.submit(increase, each.update(), device=0) for each in data]
     for future in futures:
         future.result()
     moved = sum(link.bytes for link in devices.counters().links)
