@@ -7,8 +7,8 @@ Invariants
      has ended; stages get a view that can. A write raises where the source makes it, and a note
      explains the error.
   2. Memory that can also be written past that array (a slice of a larger one that somebody holds, a
-     bytearray) isn't guarded so. What chunks have of it while the source works may not be in what it yields next:
-     it may have filled that memory again, so the run ends with an error.
+     bytearray) isn't guarded so. What chunks have of it while the source works may not be in what
+     it yields next: it may have filled that memory again, so the run ends with an error.
   3. Other memory may come again, as a table that all chunks share. Views of it that were made
      before it was first yielded can still write it, and nothing tells of them: so a sample of its
      content is kept, and the run ends with an error if that has changed when it comes again
