@@ -59,8 +59,8 @@ void plans(const Settings& settings);
 /// all|fixed|random|ahead-8|first-come|largest|rate|cost --seeds --table on (by r as well) --count
 /// --stages --devices (of the cost); commands (what one costs on --devices: --count --kernels);
 /// figures (those of the paper on GPU-Chariot, as tables with --table on); applications (the
-/// protein search and spectra on --machine, whose link host-memory carries --host-memory; --cells in
-/// 10^9 a second, --source and --hits in us a chunk, --records); volume (--gigabytes through
+/// protein search and spectra on --machine, whose link host-memory carries --host-memory; --cells
+/// in 10^9 a second, --source and --hits in us a chunk, --records); volume (--gigabytes through
 /// --memory).
 void streams(const Settings& settings);
 void stream_applications(const Settings& settings);
