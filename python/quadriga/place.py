@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+import numpy as np
+
 from . import _core
 from .layout import Array, Layout
 
@@ -59,12 +61,13 @@ class Place:
         return self.frozen
 
     def is_of(self, array: Any) -> bool:
-        """Whether it is this array's, as it is now: its shape may have been set."""
+        """Whether it is this array's, as it is now: shape and flags may have been set."""
         return (
             self.given is array
             and array.shape == self.layout.shape
             and array.strides == self.layout.strides
             and array.dtype is self.layout.dtype
+            and (not isinstance(array, np.ndarray) or array.flags.writeable == self.writable)
         )
 
     def is_at(self, address: int) -> bool:

@@ -212,6 +212,19 @@ def test_what_on_host_refuses(engine):
         engine.data(frozen).on_host("w")
 
 
+def test_an_array_is_as_writable_as_when_it_was_registered_last(engine):
+    x = np.zeros(3)
+    x.flags.writeable = False
+    before = engine.data(x)
+    x.flags.writeable = True
+    engine.submit(increase, engine.data(x).update()).result()
+    assert x[0] == 1
+    x.flags.writeable = False
+    with pytest.raises(quadriga.InvalidArgument, match="read-only"):
+        engine.data(x).update()
+    assert engine.data(x) == before
+
+
 def test_linalg_follows_tasks_and_takes_data(engine):
     n = 64
     x, y = np.eye(n), np.zeros((n, n))
