@@ -93,8 +93,8 @@ struct Datum {
 
   CopyWatch* watch = nullptr;               ///< Outlives it; null: nobody.
   std::atomic<bool> poisoned{false};        ///< A failed task should have written it.
-  /// While it is poisoned: only by tasks that should have brought aliases home for it; what it holds
-  /// itself is as good as before.
+  /// While it is poisoned: only by tasks that should have brought aliases home for it; what it
+  /// holds itself is as good as before.
   std::atomic<bool> lacking{false};
   std::atomic<std::uint64_t> failed_by{0};  ///< Number of the last such task; 0: there was none.
   /// The last task that failed while it ran, of those that write it, and the epoch of its access

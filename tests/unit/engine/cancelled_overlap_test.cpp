@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/unit/engine/cancelled_overlap_test.cpp: what ran before a cancellation is kept, though tasks
-// on data that overlap it were to bring it home.
+// tests/unit/engine/cancelled_overlap_test.cpp: what ran before a cancellation is kept, though
+// tasks on data that overlap it were to bring it home.
 #include <gtest/gtest.h>
 #include <quadriga/engine.h>
 
