@@ -91,8 +91,8 @@ struct Datum {
   /// The host's buffer of a tile without a home; the executor's to free.
   std::byte* buffer = nullptr;
 
-  CopyWatch* watch = nullptr;               ///< Outlives it; null: nobody.
-  std::atomic<bool> poisoned{false};        ///< A failed task should have written it.
+  CopyWatch* watch = nullptr;         ///< Outlives it; null: nobody.
+  std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
   /// While it is poisoned: only by tasks that should have brought aliases home for it; what it
   /// holds itself is as good as before.
   std::atomic<bool> lacking{false};
@@ -136,9 +136,9 @@ struct Datum {
   std::vector<std::shared_ptr<Reduction>> reductions;
   std::vector<Datum*> aliases;  ///< Guarded by the submission lock.
   TaskRef brought_home;         ///< The last task that did so for an alias; the same lock.
-  Datum* renamed = nullptr;   ///< Whose content is newer, see renaming.h; the same lock.
-  std::uint32_t holders = 0;  ///< Registrations not removed. Guarded by the engine.
-  std::uint32_t lenders = 0;  ///< Of these, those that asked for residency; as well.
+  Datum* renamed = nullptr;     ///< Whose content is newer, see renaming.h; the same lock.
+  std::uint32_t holders = 0;    ///< Registrations not removed. Guarded by the engine.
+  std::uint32_t lenders = 0;    ///< Of these, those that asked for residency; as well.
 };
 
 struct OperandSlot {
