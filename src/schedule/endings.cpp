@@ -93,8 +93,7 @@ void Endings::note_lingering(const Datum& datum) {
 void Endings::send_final_home(TileId tile) {
   if (!uses_.is_final(tile)) return;
   const Datum& datum = *state_.plan.uses().known(tile)->datum;
-  if (datum.poisoned.load() || !datum.home || state_.memory->directory().owner(tile) == no_space)
-    return;
+  if (datum.is_lost() || !datum.home || state_.memory->directory().owner(tile) == no_space) return;
   state_.memory->final_writes().write(tile);
 }
 
