@@ -48,12 +48,12 @@ TEST_P(EndedIsHomeTest, WhatTheProgramWritesBetweenTasksIsNotLost) {
     const Data x = tile();
     const Data y = tile();
     for (int step = 1; step < 4; ++step) {
-      home_of(index) = step;
+      home_of(index) = 10 * step;
       home_of(index + 1) = -1;
       submit(increment(), {{x, Access::update}});
       tell(submit(copying(), {{x, Access::read}, {y, Access::write}}), y);
-      EXPECT_EQ(home(index), step + 1);
-      EXPECT_EQ(home(index + 1), step + 1);
+      EXPECT_EQ(home(index), 10 * step + 1);
+      EXPECT_EQ(home(index + 1), 10 * step + 1);
     }
     index += 2;
   }

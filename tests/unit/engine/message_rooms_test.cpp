@@ -77,7 +77,8 @@ class RankOnDevice {
     };
     for (auto& each : homes) {
       each.fill(0);
-      data.push_back(engine.data(each.data(), size, 1, size, DType::float64));
+      data.push_back(engine.data(each.data(), size, 1, size, DType::float64,
+                                 {.keep = false, .resident = true}));
     }
   }
   Future set(std::size_t tile, double first) { return run(set_, Access::write, tile, first); }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <thread>
 
+#include "engine/on_host.h"
 #include "unit/engine/engines.h"
 
 namespace quadriga {
@@ -47,7 +48,7 @@ class RenamingEngine : public EngineTest {
     if (GetParam() == Where::host) pause();  // else a worker may begin with the write
     const Future written = set(x, 2);
     end(ends);
-    engine().wait(written, patience);
+    wait_for_end(engine(), written, patience);
     while (!is_virtual(GetParam()) && engine().counters().ended < 2) std::this_thread::yield();
     return x;
   }

@@ -162,7 +162,7 @@ TEST_P(RenamingInside, CancelKeepsWhatACopyDidntBringHome) {
   const Data x = tile(1);
   std::atomic<bool> ends{false};
   engine().submit(until(ends), {{x, Access::read}});
-  engine().wait(set(x, 2), patience);
+  wait_for_end(engine(), set(x, 2), patience);
   EXPECT_THROW(engine().wait(x, 0.0), Error);  // the copy waits for the reader
   std::thread opener([&] {
     pause();
@@ -193,7 +193,7 @@ TEST_P(RenamingInside, CancelWaitsForNobodyWhoHoldsTheOldContent) {
   const Data x = tile(1);
   std::optional<HostAccess> reading;
   std::thread([&] { reading.emplace(engine().on_host(x, Access::read, patience)); }).join();
-  engine().wait(set(x, 2), patience);
+  wait_for_end(engine(), set(x, 2), patience);
   engine().cancel();
   EXPECT_EQ(home(0), 1);
   reading->release();

@@ -27,7 +27,7 @@ TEST_P(Renaming, AWriteNeedntWaitForReadersOfTheOldContent) {
   const Future written = set(x, 2);
   engine().wait(written, patience);  // while the gate is shut
   double now = 0;
-  engine().wait(read(x, now), patience);
+  wait_for_end(engine(), read(x, now), patience);
   EXPECT_EQ(now, 2);
   EXPECT_EQ(home(0), 1);
   open();
@@ -68,7 +68,7 @@ TEST_P(Renaming, UpdatesOfRenamedContentAreOfThat) {
   set(x, 5);
   const Future updated = engine().submit(
       codelet(Access::update, [](const Arguments& a) { first(a) += 1; }), {{x, Access::update}});
-  engine().wait(updated, patience);
+  wait_for_end(engine(), updated, patience);
   EXPECT_EQ(home(0), 1);
   open();
   wait();
@@ -80,7 +80,7 @@ TEST_P(Renaming, GoesHomeOnceNobodyReadsThere) {
   const Future reader = engine().submit(gate({Access::read}), {{x, Access::read}});
   set(x, 2);
   open();
-  engine().wait(reader, patience);
+  wait_for_end(engine(), reader, patience);
   set(x, 3);
   wait();
   EXPECT_EQ(home(0), 3);
@@ -181,7 +181,7 @@ TEST_P(Renaming, TheHostReadsTheOldContentWhileTasksOverwriteIt) {
   const Data x = tile(1);
   {
     const HostAccess reading = engine().on_host(x, Access::read, patience);
-    engine().wait(set(x, 2), patience);
+    wait_for_end(engine(), set(x, 2), patience);
     EXPECT_EQ(home(0), 1);
   }
   const HostAccess reading = engine().on_host(x, Access::read, patience);
@@ -286,7 +286,7 @@ TEST_P(Renaming, ResidentAndKeptDataAndTemporariesStayWhereTheyAre) {
 TEST_P(Renaming, WhereTheNewestContentIs) {
   const Data x = tile(1);
   engine().submit(gate({Access::read}), {{x, Access::read}});
-  engine().wait(set(x, 2), patience);
+  wait_for_end(engine(), set(x, 2), patience);
   EXPECT_FALSE(is_home(engine(), x));
   open();
   wait();
