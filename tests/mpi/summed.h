@@ -55,7 +55,7 @@ static void end(const char* name) {
   begin();              \
   name(__VA_ARGS__);    \
   end(#name)
-// The same of a call that finds in its result what the other buffer holds, which is this rank's own.
+// The same of a call that finds in its result what the other buffer holds: this rank's own numbers.
 #define CALL_IN_PLACE(name, ...) \
   begin();                       \
   copy(host, from);              \

@@ -135,6 +135,23 @@ TEST(EndpointLimits, ManyOffersThatWereWithdrawnAreForgotten) {
   all[0]->wait(last, {20, {}});
 }
 
+TEST(EndpointLimits, BegunSendsAreKeptIfAsked) {
+  Endpoints all = local_endpoints(2);
+  std::vector<double> data(200000);
+  // More than the ring of pieces holds: the sender has to go on with it.
+  const MessageBuffer strided{Layout::vector(100000, 1, 2, ElementType::float64),
+                              reinterpret_cast<std::byte*>(data.data())};
+  const auto waiting = all[0]->start_send(to(*all[0], 1, 1, strided));
+  EXPECT_TRUE(all[0]->cancel(waiting, BegunSends::kept));
+  const auto sent = all[0]->start_send(to(*all[0], 1, 2, strided));
+  const auto arriving = all[1]->start_receive(from(*all[1], 0, 2, strided));
+  EXPECT_FALSE(all[1]->test(arriving));
+  EXPECT_FALSE(all[0]->cancel(sent, BegunSends::kept));
+  EXPECT_FALSE(sent->done);
+  EXPECT_TRUE(all[0]->cancel(sent));
+  EXPECT_EQ(code_of([&] { all[1]->wait(arriving, {20, {}}); }), Errc::cancelled);
+}
+
 // A rank that writes what no rank of ours writes.
 class Hostile {
  public:
