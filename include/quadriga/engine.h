@@ -137,7 +137,7 @@ class Engine {
   /// Errors:  as wait(data); invalid_argument for another mode, or if the data has no home on the
   ///          host; unavailable within a task, or to write data that this thread is reading.
   HostAccess on_host(Data data, Access access, double timeout = -1);
-  /// Waits for a task's end; rethrows its failure. Data that no pending task accesses are home then.
+  /// Waits for a task's end; rethrows its failure. What no pending task accesses is home then.
   void wait(const Future& task, double timeout = -1);
   bool done(const Future& task) const;
   /// Declares that no later task writes the data, so that it is written back early.
