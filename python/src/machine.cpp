@@ -42,6 +42,13 @@ void bind_machine(nb::module_& module) {
       .def_static("cuda_absence", &Machine::cuda_absence)
       .def_static("parse", &Machine::parse, nb::arg("devices"))
       .def("to_json", &Machine::to_json)
+      .def(
+          "with_spill",
+          [](const Machine& machine, const std::string& file, bool measures) {
+            const GilReleased released;
+            return machine.with_spill(file, measures);
+          },
+          nb::arg("file"), nb::arg("measures"))
       .def("copy_seconds", &Machine::copy_seconds, nb::arg("source"), nb::arg("target"),
            nb::arg("bytes"));
   module.def("host_nodes", host_nodes);

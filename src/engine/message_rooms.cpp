@@ -35,8 +35,15 @@ MessageRoom::~MessageRoom() {
   rooms_->gone(*this);
 }
 
-// A port opens all devices of its machine: those of a mixture are left to the host.
+// A port opens all devices of its machine: those of a mixture are left to the host. The file to
+// which an engine spills is the last one, and isn't to be opened twice.
 MessageRooms::MessageRooms(Machine machine) : machine_(std::move(machine)) {
+  while (!machine_.devices.empty() && properties_of(machine_.devices.back().kind).only_stores) {
+    const SpaceId space = machine_.devices.back().space;
+    std::erase_if(machine_.routes,
+                  [&](const Route& each) { return each.from == space || each.to == space; });
+    machine_.devices.pop_back();
+  }
   const auto is_host = [](const Device& each) { return each.kind == DeviceKind::cpu; };
   any_ = std::ranges::any_of(machine_.devices, has_rooms) &&
          std::ranges::all_of(machine_.devices,
