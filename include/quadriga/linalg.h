@@ -90,7 +90,7 @@ void cholesky(Engine& engine, const Matrix& a, const MatrixView& out, Uplo uplo 
 struct Held {
   std::size_t bytes = 0;                  ///< Of the factor: the tiles of its triangle.
   std::vector<std::size_t> device_bytes;  ///< Valid replicas on each device of the machine.
-  std::size_t buffer_bytes = 0;           ///< In host buffers, for tiles without a home.
+  std::size_t buffer_bytes = 0;  ///< In host buffers or the spill file, for tiles without a home.
 };
 
 struct FactorOptions {
@@ -177,7 +177,7 @@ struct Estimate {
   double host_bytes = 0;     ///< Moved between host and devices.
   std::vector<LinkBytes> links;
   std::vector<std::size_t> device_bytes;  ///< Peak use of each device's memory.
-  std::size_t buffer_bytes = 0;           ///< Peak use of host buffers; files are devices.
+  std::size_t buffer_bytes = 0;           ///< Peak use of host buffers or the spill file.
   std::size_t matrix_bytes = 0;           ///< Memory of the caller's matrices.
   std::int64_t tile = 0;                  ///< Rows of the largest tile, of a product's result.
   std::int64_t tile_cols = 0;             ///< Its columns: fewer in planned products.

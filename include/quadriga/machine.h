@@ -117,13 +117,6 @@ class Machine {
 
   std::string to_json() const;
 
-  /// The same machine with a file as a further memory space, the device "spill", to which tiles
-  /// without a home go when the host's buffers are full; unchanged if it has such a file already.
-  /// It holds what is free on its disk. Rates are the setting `spill_rate`; else they are measured,
-  /// in about a quarter of a second, once for each disk and process. With `measures` off nothing of
-  /// this computer's load counts: the disk's size, and 1 GB/s. The file isn't made here.
-  Machine with_spill(const std::string& file, bool measures = true) const;
-
   std::string name;
   std::vector<Device> devices;
   std::vector<Node> nodes;  ///< Empty: unknown.

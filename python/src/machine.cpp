@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <quadriga/machine.h>
+#include <quadriga/spill_file.h>
 
 #include <string>
 #include <tuple>
@@ -46,7 +47,7 @@ void bind_machine(nb::module_& module) {
           "with_spill",
           [](const Machine& machine, const std::string& file, bool measures) {
             const GilReleased released;
-            return machine.with_spill(file, measures);
+            return with_spill(machine, file, measures);
           },
           nb::arg("file"), nb::arg("measures"))
       .def("copy_seconds", &Machine::copy_seconds, nb::arg("source"), nb::arg("target"),

@@ -2,6 +2,7 @@
 // src/engine/engine.cpp: the public engine: checks what it is given and hands it to graph and
 // executor.
 #include <quadriga/engine.h>
+#include <quadriga/spill_file.h>
 
 #include <fmt/format.h>
 
@@ -90,8 +91,8 @@ bool place_spill(Machine& machine, std::optional<Machine>& truth, EngineOptions&
     return true;
   }
   // Times under the virtual clock shall not depend on this computer's disk.
-  if (truth) *truth = truth->with_spill(options.spill, false);
-  machine = machine.with_spill(options.spill, !options.virtual_clock);
+  if (truth) *truth = with_spill(*std::move(truth), options.spill, false);
+  machine = with_spill(std::move(machine), options.spill, !options.virtual_clock);
   return false;
 }
 

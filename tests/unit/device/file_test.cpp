@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
+#include <quadriga/spill_file.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -169,7 +170,7 @@ class WithSetting {
 TEST(SpillSpace, IsADeviceWithALinkForEachDirection) {
   const WithSetting rates("spill_rate", "2GB/s, 4GB/s");
   const Machine alone = Machine::parse("emulated:2,memory=8MiB");
-  const Machine machine = alone.with_spill(fresh_path());
+  const Machine machine = with_spill(alone, fresh_path());
   ASSERT_EQ(machine.devices.size(), 3u);
   const Device& spill = machine.devices.back();
   EXPECT_EQ(spill.name, "spill");
@@ -179,7 +180,7 @@ TEST(SpillSpace, IsADeviceWithALinkForEachDirection) {
   EXPECT_DOUBLE_EQ(machine.copy_seconds(host_space, spill.space, 2e9), 1);
   EXPECT_DOUBLE_EQ(machine.copy_seconds(spill.space, host_space, 2e9), 0.5);
   EXPECT_EQ(Machine::from_json(machine.to_json()).to_json(), machine.to_json());
-  EXPECT_EQ(machine.with_spill("another").to_json(), machine.to_json()) << "it has one";
+  EXPECT_EQ(with_spill(machine, "another").to_json(), machine.to_json()) << "it has one";
 }
 
 TEST(SpillSpace, RatesAreMeasuredUnlessTheyAreStated) {
@@ -187,21 +188,21 @@ TEST(SpillSpace, RatesAreMeasuredUnlessTheyAreStated) {
   const auto rate = [](const Machine& machine, int link) {
     return machine.links[machine.links.size() - static_cast<std::size_t>(link)].bytes_per_second;
   };
-  const Machine measured = alone.with_spill(fresh_path());
+  const Machine measured = with_spill(alone, fresh_path());
   EXPECT_GT(rate(measured, 1), 1e5);
   EXPECT_GT(rate(measured, 2), 1e5);
-  EXPECT_EQ(alone.with_spill(fresh_path()).to_json(), measured.to_json()) << "once is enough";
-  const Machine supposed = alone.with_spill(fresh_path(), false);
+  EXPECT_EQ(with_spill(alone, fresh_path()).to_json(), measured.to_json()) << "once is enough";
+  const Machine supposed = with_spill(alone, fresh_path(), false);
   EXPECT_EQ(rate(supposed, 1), 1e9);
   EXPECT_EQ(rate(supposed, 2), 1e9);
   const WithSetting stated("spill_rate", "3GB/s");
-  EXPECT_EQ(rate(alone.with_spill(fresh_path()), 1), 3e9);
-  EXPECT_EQ(rate(alone.with_spill(fresh_path(), false), 2), 3e9);
+  EXPECT_EQ(rate(with_spill(alone, fresh_path()), 1), 3e9);
+  EXPECT_EQ(rate(with_spill(alone, fresh_path(), false), 2), 3e9);
 }
 
 TEST(SpillSpace, ADescribedMachineKeepsItsFile) {
   const std::string path = fresh_path() + ".json";
-  std::ofstream(path) << Machine::parse("emulated:2,memory=8MiB").with_spill("x", false).to_json();
+  std::ofstream(path) << with_spill(Machine::parse("emulated:2,memory=8MiB"), "x", false).to_json();
   const Machine machine = Machine::parse("machine=" + path + ":1,memory=4MiB,h2d=1GB/s,peer=2GB/s");
   std::filesystem::remove(path);
   ASSERT_EQ(machine.devices.size(), 2u) << "the file counts as no accelerator";

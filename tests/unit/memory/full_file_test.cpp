@@ -3,6 +3,7 @@
 // room or its disk is full. No backend: copies end when the test says so.
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
+#include <quadriga/spill_file.h>
 
 #include <array>
 #include <exception>
@@ -21,7 +22,7 @@ class FullFileTest : public ::testing::Test, public TileForecast, public MemoryL
  protected:
   /// A device that nobody uses, a file of three tiles, and two buffers of the host.
   FullFileTest()
-      : machine_(Machine::parse("emulated:1,memory=1MiB").with_spill("file", false)),
+      : machine_(with_spill(Machine::parse("emulated:1,memory=1MiB"), "file", false)),
         memory_(instructions_, machine_, resources(), *this, *this,
                 {.spill_bytes = 2 * tile_bytes}) {}
 
@@ -35,11 +36,19 @@ class FullFileTest : public ::testing::Test, public TileForecast, public MemoryL
     static std::array<std::byte, tile_bytes> device;
     static std::array<std::byte, 3 * tile_bytes> file;
     std::vector<SpaceResources> all(1);
-    all.push_back(
-        {.device = 0, .base = device.data(), .bytes = device.size(), .in = 0, .out = 1,
-         .peers = {0, 0, 0}});
-    all.push_back({.device = 1, .base = file.data(), .bytes = file.size(), .in = 2, .out = 3,
-                   .peers = {0, 0, 0}, .is_file = true});
+    all.push_back({.device = 0,
+                   .base = device.data(),
+                   .bytes = device.size(),
+                   .in = 0,
+                   .out = 1,
+                   .peers = {0, 0, 0}});
+    all.push_back({.device = 1,
+                   .base = file.data(),
+                   .bytes = file.size(),
+                   .in = 2,
+                   .out = 3,
+                   .peers = {0, 0, 0},
+                   .is_file = true});
     return all;
   }
   /// Written on the host, without a home.

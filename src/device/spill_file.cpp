@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/device/machine_spill.cpp: how large a spill file may become, and how fast its disk is.
+// src/device/spill_file.cpp: how large a spill file may become, and how fast its disk is.
 #include <fmt/format.h>
-#include <quadriga/machine.h>
+#include <quadriga/spill_file.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -48,8 +48,7 @@ DiskSpeed speed_of(const std::string& folder, bool measures) {
 
 }  // namespace
 
-Machine Machine::with_spill(const std::string& file, bool measures) const {
-  Machine machine = *this;
+Machine with_spill(Machine machine, const std::string& file, bool measures) {
   for (const Device& device : machine.devices)
     if (properties_of(device.kind).only_stores) return machine;
   const std::string folder = fs::absolute(file).parent_path().string();
