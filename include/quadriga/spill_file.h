@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// include/quadriga/spill_file.h: a file to which the host's memory is evicted, as part of a machine.
+// include/quadriga/spill_file.h: a file to which the host evicts, as part of a machine.
 #pragma once
 
 #include <quadriga/machine.h>

@@ -191,7 +191,7 @@ TEST(SpillSpace, RatesAreMeasuredUnlessTheyAreStated) {
   const Machine measured = with_spill(alone, fresh_path());
   EXPECT_GT(rate(measured, 1), 1e5);
   EXPECT_GT(rate(measured, 2), 1e5);
-  EXPECT_EQ(with_spill(alone, fresh_path()).to_json(), measured.to_json()) << "once is enough";
+  EXPECT_EQ(rate(with_spill(alone, fresh_path()), 1), rate(measured, 1)) << "once is enough";
   const Machine supposed = with_spill(alone, fresh_path(), false);
   EXPECT_EQ(rate(supposed, 1), 1e9);
   EXPECT_EQ(rate(supposed, 2), 1e9);
