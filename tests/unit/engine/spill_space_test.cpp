@@ -100,7 +100,7 @@ TEST_P(SpillSpaceTest, TheFileIsADeviceOfTheMachineAndItsLinksCountWhatTheHostEv
 
 TEST_P(SpillSpaceTest, NothingGoesThereThatHasRoom) {
   Engine engine(spilling(GetParam()));
-  EXPECT_EQ(sum_of_tiles(engine, 6), 2.0 * rows * 6);
+  EXPECT_EQ(sum_of_tiles(engine, 4), 2.0 * rows * 4);
   const SpaceId spill = engine.machine().devices.back().space;
   EXPECT_EQ(bytes_on(engine.counters(), host_space, spill), 0u);
 }
