@@ -159,8 +159,8 @@ class Machine:
         """The same machine with a file as a further memory space, the device ``"spill"``.
 
         `Engine(..., spill=file)` runs on it: tiles without an array go there when the host's
-        buffers are full; on cores alone all such tiles lie in the file instead. Nothing changes if the machine has such a file already, and the file isn't
-        made here.
+        buffers are full; on cores alone all such tiles lie in the file instead. Nothing changes if
+        the machine has such a file already, and the file isn't made here.
 
         Parameters
         ----------

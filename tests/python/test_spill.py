@@ -71,15 +71,10 @@ def link_bytes(counters):
     return ways.get(("host", "spill"), 0), ways.get(("spill", "host"), 0)
 
 
-@pytest.mark.parametrize("virtual_clock", [False, True])
-def test_the_file_is_a_space_whose_links_the_report_shows(virtual_clock, tmp_path, capsys):
+def test_the_file_is_a_space_whose_links_the_report_shows(tmp_path, capsys):
     trace = tmp_path / "trace.json"
     with quadriga.Engine(
-        EMULATED,
-        host_memory="256KiB",
-        spill=tmp_path / "spilled",
-        trace=trace,
-        virtual_clock=virtual_clock,
+        EMULATED, host_memory="256KiB", spill=tmp_path / "spilled", trace=trace
     ) as engine:
         assert [each.name for each in engine.machine.devices if each.only_stores] == ["spill"]
         factor = linalg.cho_factor(matrix(), engine=engine, tile=100)
@@ -92,7 +87,7 @@ def test_the_file_is_a_space_whose_links_the_report_shows(virtual_clock, tmp_pat
     assert not facts["disagreements"]
     assert facts["bytes"]["to_file"] == out
     assert facts["bytes"]["from_file"] == back
-    assert [each["name"] for each in facts["devices"]] == ["emulated0", "emulated1"]
+    assert "spill" not in [each["name"] for each in facts["devices"]]  # It computes nothing.
     assert status_of(["report", str(trace)]) == 0
     assert " to the file, " in capsys.readouterr().out
     report.write_report(trace, tmp_path / "report.html")
@@ -115,17 +110,17 @@ def test_an_estimate_says_what_the_file_costs(tmp_path):
     for rate in ("20MB/s", "2GB/s"):
         with (
             quadriga.config(spill_rate=rate),
-            quadriga.Engine(EMULATED, host_memory="1MiB", spill=tmp_path / "spilled") as engine,
+            quadriga.Engine(EMULATED, host_memory="512KiB", spill=tmp_path / "spilled") as engine,
         ):
-            for order in (800, 6000):  # The larger one has too many tasks to be simulated.
+            for order in (1600, 6000):  # The larger one has too many tasks to be simulated.
                 said = linalg.estimate("cholesky", order, from_source=True, tile=50, engine=engine)
                 assert said.links["host-spill"] > 0
                 assert said.links["spill-host"] > 0
                 assert "on spill" in str(said)
                 assert said.device_bytes["spill"] > 0
-                assert said.buffer_bytes <= 1 << 20
+                assert said.buffer_bytes <= 1 << 19
                 seconds[rate, order] = said.seconds
-    for order in (800, 6000):
+    for order in (1600, 6000):
         assert seconds["20MB/s", order] > 5 * seconds["2GB/s", order]
 
 
