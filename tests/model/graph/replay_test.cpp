@@ -162,7 +162,7 @@ TEST(ReplayLogTest, WhereTheDiskWasFullItIsFullAgain) {
   EXPECT_GT(result.instructions, 0u);
 }
 
-TEST(ReplayLogTest, ABufferThatTheSystemRefusedIsRefusedAgain) {
+TEST(ReplayLogTest, BuffersThatTheSystemRefusedAreRefusedAgain) {
   Codelet fill{.name = "fill", .access = {Access::write}, .cpu = [](const Arguments&) {}};
   fill.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
   std::string log = logged_run([&] {
@@ -176,8 +176,10 @@ TEST(ReplayLogTest, ABufferThatTheSystemRefusedIsRefusedAgain) {
     engine.wait(60);
   });
   EXPECT_EQ(replay_text(log).difference, "");
-  // As if the first buffer had been refused.
-  log.insert(log.find("[\"task\""), "[\"refused\",1]\n");
+  // As if the system had refused all of them.
+  constexpr int questions = 100;
+  for (int question = 1; question <= questions; ++question)
+    log.insert(log.find("[\"task\""), fmt::format("[\"refused\",{}]\n", question));
   EXPECT_NE(replay_text(log).difference, "") << "it is decided otherwise";
 }
 
