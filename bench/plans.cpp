@@ -13,6 +13,8 @@
 // (src/linalg/special_cases.h): the geometric mean of a plan's rate over that of the plan without
 // it, of those problems whose rate it changes. Each draw has 1 to `--devices` devices of the
 // description, with its memory or, every other draw, with so much that the operands don't fit.
+// `--tiles drawn` gives each problem a tile, as callers do; `--rates drawn` draws the machine's
+// rates as above, links of one kind alike.
 #include <fmt/format.h>
 #include <quadriga/error.h>
 #include <quadriga/linalg.h>
@@ -49,11 +51,9 @@ std::string kind_of(const Link& link) {
   return kind;
 }
 
-Machine drawn_machine(const std::string& file, std::int64_t most_devices, bool alike,
-                      Random& random) {
+/// Links and kernels, each 0.3 to 3 times as fast or slow.
+void draw_rates(Machine& machine, bool alike, Random& random) {
   const auto factor = [&] { return 0.3 * std::pow(10.0, random.uniform()); };
-  Machine machine = machine_of(
-      file, 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most_devices))));
   std::map<std::string, double> factors;
   for (Link& link : machine.links) {
     const double drawn = factor();
@@ -65,6 +65,13 @@ Machine drawn_machine(const std::string& file, std::int64_t most_devices, bool a
     for (auto& [column, times] : columns)
       for (auto& [order, seconds] : times) seconds *= slower;
   }
+}
+
+Machine drawn_machine(const std::string& file, std::int64_t most_devices, bool alike,
+                      Random& random) {
+  Machine machine = machine_of(
+      file, 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most_devices))));
+  draw_rates(machine, alike, random);
   const double bytes = 1e9 * std::pow(150, random.uniform());
   for (Device& device : machine.devices) device.memory_bytes = static_cast<std::size_t>(bytes);
   return machine;
@@ -76,8 +83,8 @@ struct Subject {
   std::int64_t calls;
 };
 
-/// Flops a second.
-double rate(const Machine& machine, const Subject& subject, double order) {
+/// Flops a second; by the caller's tile unless that is 0.
+double rate(const Machine& machine, const Subject& subject, double order, std::int64_t tile = 0) {
   EngineOptions options;
   options.machine = machine;
   options.virtual_clock = true;
@@ -85,13 +92,15 @@ double rate(const Machine& machine, const Subject& subject, double order) {
   const auto n = static_cast<std::int64_t>(order);
   Problem problem{subject.kind, n, n, n, DType::float64};
   problem.accumulate = false;
+  linalg::Options by;
+  by.tile = tile;
   for (std::int64_t call = 0; call < subject.calls; ++call) {
     Engine engine(options);
-    linalg::simulate(engine, problem);
+    linalg::simulate(engine, problem, by);
   }
   const Engine engine(options);
   const double flops = (subject.kind == Problem::Kind::matmul ? 2.0 : 1.0 / 3) * std::pow(order, 3);
-  return flops / linalg::estimate(engine, problem).seconds;
+  return flops / linalg::estimate(engine, problem, by).seconds;
 }
 
 struct Sample {
@@ -210,6 +219,14 @@ Machine machine_for(const std::string& file, std::int64_t most_devices, double o
   return machine;
 }
 
+/// That a caller might give: 256 to 4096, but no more than a few tens along an edge, so that all
+/// tasks are simulated.
+std::int64_t drawn_tile(double order, Random& random) {
+  constexpr double least_tile = 256, most_tile = 4096, most_along_an_edge = 40;
+  const double least = std::min(most_tile, std::max(least_tile, order / most_along_an_edge));
+  return static_cast<std::int64_t>(least * std::pow(most_tile / least, random.uniform()));
+}
+
 void print_gains(const Settings& settings, const std::string& operation,
                  const std::string& without) {
   const Subject subject{kind_of(operation), settings.integer("calls", 0, 0)};
@@ -218,6 +235,8 @@ void print_gains(const Settings& settings, const std::string& operation,
   const std::int64_t count = settings.integer("count", 24);
   const double least = static_cast<double>(settings.integer("least", 6000));
   const double most = static_cast<double>(settings.integer("most", 40000));
+  const bool has_tiles = settings.text("tiles", "default") == "drawn";
+  const bool is_drawn = settings.text("rates", "described") == "drawn";
   Random random(static_cast<std::uint64_t>(settings.integer("seed", 1, 0)));
   std::vector<std::string_view> names{without};
   if (without == "each")
@@ -226,11 +245,13 @@ void print_gains(const Settings& settings, const std::string& operation,
   for (std::int64_t i = 0; i < count; ++i) {
     Random own = random.split();
     const double order = whole(least * std::pow(most / least, own.uniform()));
-    const Machine machine = machine_for(file, devices, order, i % 2 == 1, own);
-    const double all = rate(machine, subject, order);
+    Machine machine = machine_for(file, devices, order, i % 2 == 1, own);
+    const std::int64_t tile = has_tiles ? drawn_tile(order, own) : 0;
+    if (is_drawn) draw_rates(machine, true, own);
+    const double all = rate(machine, subject, order, tile);
     for (std::size_t c = 0; c < names.size(); ++c) {
       const linalg::WithoutSpecialCase left_out(names[c]);
-      gains[c].add(order, all / rate(machine, subject, order));
+      gains[c].add(order, all / rate(machine, subject, order, tile));
     }
   }
   for (std::size_t c = 0; c < names.size(); ++c)

@@ -27,6 +27,7 @@ PUBLIC = {
     "engine_c.h": "engine",
     "linalg.h": "linalg",
     "simulate.h": "linalg",
+    "spill_file.h": "device",
     "matrix.h": "linalg",
     "quadriga.h": "linalg",
     "sparse.h": "sparse",

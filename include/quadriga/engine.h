@@ -36,7 +36,7 @@ struct EngineOptions {
   std::size_t host_memory = 0;        ///< Limit of host buffers in bytes, for tiles without a home;
                                       ///< 0: 80 % of free memory.
   std::size_t blocking_threads = 64;  ///< Limit of concurrent bodies that block (Codelet::blocks).
-  std::string spill = {};  ///< A file that holds tiles without a home instead of host buffers.
+  std::string spill = {};  ///< A file for what host_memory leaves no room for (spill_file.h).
   /// Default of linalg's Options::reproducible; unset: the setting at the time of the call.
   std::optional<bool> reproducible = {};
   std::optional<Machine> machine = {};  ///< Instead of `devices`.

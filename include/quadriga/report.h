@@ -55,7 +55,7 @@ struct Counters {
   std::uint64_t ended = 0;
   std::uint64_t failed = 0;
   Nanoseconds elapsed = 0;  ///< From the first submission to the last end.
-  /// Peak size of the host buffers (or the file) for tiles without a home.
+  /// Peak size of the host buffers (on cores alone, the file) for tiles without a home.
   std::size_t spill_bytes = 0;
   double work_seconds = 0;  ///< Sum of kernel times.
   /// Longest chain of dependent kernels, by their times; on cores alone only with a trace.

@@ -137,7 +137,8 @@ class Counters:
     elapsed_seconds : float
         From the first submission to the last end.
     spill_bytes : int
-        Peak size of the host buffers, or the file, for tiles without an array.
+        Peak size of the host buffers for tiles without an array; of the file where cores alone
+        compute. Elsewhere the file is the device ``"spill"``.
     work_seconds, critical_path_seconds : float
         Sum of kernel times; the longest chain of dependent kernels, by their times (on the host's
         cores alone only with a trace).

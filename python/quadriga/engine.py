@@ -71,7 +71,7 @@ class Engine:
     host_memory : int or str, optional
         Limit of host memory for tiles without an array there: bytes, or text such as ``"2GiB"``.
     spill : path-like, optional
-        A file to create, which holds such tiles instead.
+        A file to create, for what that limit leaves no room for (see `Machine.with_spill`).
     renaming : int or str, optional
         Limit of memory for what tasks overwrite while others read it, or 0. Default: the setting.
     reproducible : bool, optional

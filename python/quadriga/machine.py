@@ -46,6 +46,11 @@ class Device:
     node: int = -1
 
     @property
+    def only_stores(self) -> bool:
+        """Whether no task runs there: a file, to which tiles go that the host has no room for."""
+        return self.kind == "file"
+
+    @property
     def is_bare_host(self) -> bool:
         """Whether the device only runs tasks that need the host: a CPU without compute cores."""
         return self.kind == "cpu" and self.cores == 0
@@ -149,6 +154,23 @@ class Machine:
     def from_json(cls, text: str) -> Machine:
         """A machine described by JSON; raises `InvalidArgument`, which names the error in it."""
         return cls(_core.Machine.from_json(text))
+
+    def with_spill(self, file: str | os.PathLike[str], *, measures: bool = True) -> Machine:
+        """The same machine with a file as a further memory space, the device ``"spill"``.
+
+        `Engine(..., spill=file)` runs on it: tiles without an array go there when the host's
+        buffers are full; on cores alone all such tiles lie in the file instead. Nothing changes if
+        the machine has such a file already, and the file isn't made here.
+
+        Parameters
+        ----------
+        file : path-like
+            Its disk says how much it may hold.
+        measures : bool
+            Whether the disk's rates are measured, in about a quarter of a second, once for each
+            disk, unless the setting `spill_rate` states them. Otherwise they are 1 GB/s.
+        """
+        return Machine(self._core.with_spill(os.fspath(file), measures))
 
     def to_json(self) -> str:
         """The description as JSON; `from_json` reads it back."""

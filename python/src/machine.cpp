@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <quadriga/machine.h>
+#include <quadriga/spill_file.h>
 
 #include <string>
 #include <tuple>
@@ -42,6 +43,13 @@ void bind_machine(nb::module_& module) {
       .def_static("cuda_absence", &Machine::cuda_absence)
       .def_static("parse", &Machine::parse, nb::arg("devices"))
       .def("to_json", &Machine::to_json)
+      .def(
+          "with_spill",
+          [](const Machine& machine, const std::string& file, bool measures) {
+            const GilReleased released;
+            return with_spill(machine, file, measures);
+          },
+          nb::arg("file"), nb::arg("measures"))
       .def("copy_seconds", &Machine::copy_seconds, nb::arg("source"), nb::arg("target"),
            nb::arg("bytes"));
   module.def("host_nodes", host_nodes);

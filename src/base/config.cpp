@@ -73,6 +73,13 @@ std::string size_text(std::string_view text) {
   parse_bytes(text);
   return std::string(text);
 }
+/// One rate, or two that a comma separates; empty: none is stated.
+std::string rates_text(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  if (!text.empty()) parse_bytes_per_second(text.substr(0, comma));
+  if (comma != std::string_view::npos) parse_bytes_per_second(text.substr(comma + 1));
+  return std::string(text);
+}
 std::string level_text(std::string_view text) { return std::string(name(parse_log_level(text))); }
 
 struct Key {
@@ -103,7 +110,9 @@ constexpr std::array keys{
     Key{"host_memory", SettingType::bytes, "0", "a size such as 600MB or 2GiB",
         "maximum host memory for tiles without a home; 0: 80 % of free memory", size_text},
     Key{"spill", SettingType::text, "", "a path",
-        "file that holds tiles without a home instead of host memory", any_text},
+        "file that holds tiles without a home that the host's memory has no room for", any_text},
+    Key{"spill_rate", SettingType::text, "", "a rate such as 2GB/s, or two: 1GB/s,2GB/s",
+        "rate of the spill file's disk, or of writing and reading; default: measured", rates_text},
     Key{"renaming", SettingType::bytes, "0", "a size such as 600MB or 2GiB",
         "host memory for what tasks overwrite while others read it, so that they needn't wait",
         size_text},

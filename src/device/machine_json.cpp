@@ -427,7 +427,8 @@ std::string Machine::to_json() const {
                         {"task", planning.task_seconds},
                         {"listed", planning.listed_seconds},
                         {"product", planning.product_seconds}};
-  return json.dump(1);
+  // Paths may hold bytes that are no text.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace quadriga

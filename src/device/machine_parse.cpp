@@ -175,7 +175,7 @@ void set_peers(Machine& machine, double bytes_per_second, double latency_seconds
   std::vector<SpaceId> spaces;
   std::vector<std::array<int, 2>> out_in;
   for (const Device& device : machine.devices) {
-    if (device.space == host_space) continue;
+    if (device.space == host_space || properties_of(device.kind).only_stores) continue;
     spaces.push_back(device.space);
     const int out = add_link(machine, device.name + " peer out", bytes_per_second, latency_seconds);
     out_in.push_back({out, add_link(machine, device.name + " peer in", bytes_per_second, 0)});
@@ -191,7 +191,7 @@ void set_peers(Machine& machine, double bytes_per_second, double latency_seconds
 // What the keys of an item say about its accelerators.
 void apply_keys(Machine& machine, const Item& item) {
   for (Device& device : machine.devices) {
-    if (device.space == host_space) continue;
+    if (device.space == host_space || properties_of(device.kind).only_stores) continue;
     if (item.memory_bytes) device.memory_bytes = *item.memory_bytes;
     if (item.streams) device.compute_streams = *item.streams;
     if (item.h2d) {
@@ -308,6 +308,10 @@ Machine described_machine(const Item& item) {
   int accelerators = 0;
   for (Device device : machine.devices) {
     const bool is_cpu = device.kind == DeviceKind::cpu;
+    if (properties_of(device.kind).only_stores) {
+      kept.push_back(std::move(device));
+      continue;
+    }
     if (is_cpu ? !item.cpu : accelerators >= item.count.value_or(static_cast<int>(most_devices))) {
       continue;
     }
@@ -319,7 +323,9 @@ Machine described_machine(const Item& item) {
   if (item.count && accelerators < *item.count) {
     refuse(item.text, fmt::format("'{}' describes {} accelerators", path, accelerators));
   }
-  if (kept.empty()) refuse(item.text, "no device is left; cpu=on takes its cores");
+  const auto only_stores = [](const Device& each) { return properties_of(each.kind).only_stores; };
+  if (std::ranges::all_of(kept, only_stores))
+    refuse(item.text, "no device is left; cpu=on takes its cores");
   keep_devices(machine, kept);
   apply_keys(machine, item);
   drop_unused_links(machine);

@@ -48,7 +48,7 @@ Driver::Driver(Graph& graph, Failures& failures, Recorder& recorder, const Machi
   const auto kernel_streams = make_kernel_streams(*backend_, machine_, record_);
   library_bytes_ = make_library_handles(*backend_, machine_, *spaces_, kernel_streams);
   spaces_->take_memory(machine_);
-  const MemoryOptions memory{options.host_memory, options.spill};
+  const MemoryOptions memory{.spill_bytes = options.host_memory};
   const std::string eviction = Config::global().text("eviction");
   ScheduleLog* const log = log_.open(Config::global().text("schedule_log"));
   if (log)

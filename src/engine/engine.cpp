@@ -2,6 +2,7 @@
 // src/engine/engine.cpp: the public engine: checks what it is given and hands it to graph and
 // executor.
 #include <quadriga/engine.h>
+#include <quadriga/spill_file.h>
 
 #include <fmt/format.h>
 
@@ -46,9 +47,7 @@ EngineOptions resolve(EngineOptions options) {
     options.renaming_bytes = 0;
   else if (options.renaming_bytes == 0)
     options.renaming_bytes = parse_bytes(config.get("renaming").value);
-  if (!options.spill.empty()) {
-    options.host_memory = free_bytes_beside(options.spill);
-  } else if (options.host_memory == 0) {
+  if (options.host_memory == 0) {
     options.host_memory = parse_bytes(config.get("host_memory").value);
     // Times under the virtual clock shall not depend on what others use.
     if (options.host_memory == 0)
@@ -82,6 +81,21 @@ bool runs_on_host(const Machine& machine, const EngineOptions& options) {
          machine.devices.front().kind == DeviceKind::cpu;
 }
 
+/// Where tasks run on the host's memory alone, the file is that memory; elsewhere it is a space of
+/// the machine, to which the host's buffers are evicted. Returns whether it is the former.
+bool place_spill(Machine& machine, std::optional<Machine>& truth, EngineOptions& options) {
+  const bool on_host = runs_on_host(machine, options);
+  if (options.spill.empty()) return on_host;
+  if (on_host) {
+    options.host_memory = free_bytes_beside(options.spill);
+    return true;
+  }
+  // Times under the virtual clock shall not depend on this computer's disk.
+  if (truth) *truth = with_spill(*std::move(truth), options.spill, false);
+  machine = with_spill(std::move(machine), options.spill, !options.virtual_clock);
+  return false;
+}
+
 /// Others may have taken memory of a device since it was asked for: plans must not count on it.
 void take_what_is_given(Device& device, std::size_t bytes, std::size_t reserve_bytes) {
   if (device.space == host_space || bytes >= device.memory_bytes) return;
@@ -93,7 +107,7 @@ void take_what_is_given(Device& device, std::size_t bytes, std::size_t reserve_b
 }
 
 /// What an engine is made of, for the log; said by the thread that makes it.
-void tell_begin(const Machine& machine, const EngineOptions& options) {
+void tell_begin(const Machine& machine, const EngineOptions& options, bool on_host) {
   for (const Device& device : machine.devices) {
     if (device.kind != DeviceKind::cpu || options.virtual_clock) continue;
     if (const int usable = usable_cores(); device.cores > usable)
@@ -109,7 +123,10 @@ void tell_begin(const Machine& machine, const EngineOptions& options) {
       fmt::format("engine on {}: policy {}, window {}, {} clock, tiles without a home up to {}{}{}",
                   names, options.policy, options.window, options.virtual_clock ? "virtual" : "real",
                   format_bytes(static_cast<double>(options.host_memory)),
-                  options.spill.empty() ? "" : " in ", options.spill));
+                  options.spill.empty() ? ""
+                  : on_host             ? " in "
+                                        : ", then in ",
+                  options.spill));
 }
 
 }  // namespace
@@ -120,10 +137,10 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
       truth(options.believed ? std::optional(with_host_device(make_machine(options)))
                              : std::nullopt),
       machine(truth ? believed_machine(*truth, options) : with_host_device(make_machine(options))),
+      on_host(place_spill(machine, truth, options)),
       graph(options.window),
       recorder(truth ? *truth : machine, options.trace),
-      adopted(graph),
-      on_host(runs_on_host(machine, options)) {
+      adopted(graph) {
   if (options.trace) graph.keep_edges();
   if (on_host)
     executor = std::make_unique<HostPool>(
@@ -169,7 +186,7 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
                                        .waits = *waits,
                                        .is_ending = refuses,
                                        .messages = [this](bool on) { cancel_messages(on); }});
-  tell_begin(machine, options);
+  tell_begin(machine, options, on_host);
 }
 
 void Engine::Impl::end() noexcept {

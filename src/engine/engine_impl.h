@@ -75,6 +75,7 @@ struct Engine::Impl {
   EngineOptions options;
   std::optional<Machine> truth;  ///< By which time passes, if plans go by another description.
   Machine machine;
+  bool on_host = false;  ///< Tasks run on the host's memory, in the host's pool.
   Graph graph;
   Failures failures;
   Recorder recorder;
@@ -83,7 +84,6 @@ struct Engine::Impl {
   std::optional<Reductions> reductions;
   std::optional<Sharing> sharing;
   std::optional<Renaming> renaming;
-  bool on_host = false;
   Others others{*this};
   std::atomic<bool> refuses{false};  ///< Tasks, for the engine is about to end.
 

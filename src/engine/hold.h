@@ -14,9 +14,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/process.h"
 #include "graph/regions.h"
 #include "graph/task.h"
 
@@ -40,7 +42,9 @@ struct HeldDatum {
 struct Hold {
   /// Null once somebody ends it, or if there is nothing to end: who takes it out ends the hold.
   std::atomic<Holds*> of{nullptr};
-  Task* task = nullptr;
+  Task* task = nullptr;            ///< Of an open one; null once somebody ends it. See `mutex`.
+  mutable std::mutex mutex;        ///< Guards `task` between who ends it and who asks about it.
+  int process = process_id();      ///< That asked; a child has none of the engine's threads.
   std::vector<HeldDatum> asked;    ///< What the host asked for.
   std::vector<HeldDatum> data;     ///< With aliases, and without what the thread had already.
   std::vector<Datum*> registered;  ///< Once more, for as long as this lasts.

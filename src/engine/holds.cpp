@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "engine/bodies.h"
@@ -131,7 +132,7 @@ std::shared_ptr<Hold> Holds::hold(std::vector<HeldDatum> wanted, Nanoseconds dea
     }
   }
   if (hold->data.empty()) {
-    give_back(parts_.graph, hold->task);
+    give_back(parts_.graph, std::exchange(hold->task, nullptr));
     return hold;
   }
   hold->of = this;
@@ -225,7 +226,14 @@ std::vector<Datum*> Holds::registered_since(const Hold& hold) {
   return found;
 }
 
+bool Holds::is_awaited(const Hold& hold) noexcept {
+  if (hold.process != process_id() || !hold.of.load(std::memory_order_acquire)) return false;
+  const std::lock_guard lock(hold.mutex);
+  return hold.task && hold.task->successors.load(std::memory_order_acquire) != 0;
+}
+
 void Holds::end(Hold& hold) {
+  if (hold.process != process_id()) return;
   if (Holds* const of = hold.of.exchange(nullptr)) of->end_taken(hold);
 }
 
@@ -235,6 +243,11 @@ void Holds::end_taken(Hold& hold) {
   };
   const std::unique_ptr<std::atomic<std::size_t>, decltype(uncount)> counted(&lasting_, uncount);
   parts_.open.take(hold);
+  Task* task = nullptr;
+  {
+    const std::lock_guard lock(hold.mutex);
+    task = std::exchange(hold.task, nullptr);
+  }
   std::vector<Datum*> written;
   std::vector<Datum*> others;
   if (hold.granted) {
@@ -251,9 +264,9 @@ void Holds::end_taken(Hold& hold) {
     };
     others = parts_.registrations.pin(find, never);
   }
-  parts_.executor.end_hold(*hold.task, written, others);
+  parts_.executor.end_hold(*task, written, others);
   parts_.graph.hold_ended();
-  give_back(parts_.graph, hold.task);
+  give_back(parts_.graph, task);
   parts_.registrations.unpin(others);
   parts_.registrations.unpin(hold.registered);
 }

@@ -46,8 +46,11 @@ class Holds {
   /// body.
   std::shared_ptr<Hold> hold_regions(std::span<const HeldRegion> regions, Nanoseconds deadline,
                                      bool names_lost, bool passes = false);
-  /// Once; again it does nothing. Also beside the engine's end.
+  /// Once; again it does nothing, nor in a child of fork(), where the access is still the parent's.
+  /// Also beside the engine's end.
   static void end(Hold& hold);
+  /// Whether tasks wait for it; false once somebody ends it. Also beside the engine's end.
+  static bool is_awaited(const Hold& hold) noexcept;
   /// The same; what goes wrong is some task's, and told by who waits for it.
   static void release(Hold& hold) noexcept;
   /// Those that nobody would end.

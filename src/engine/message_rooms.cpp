@@ -15,6 +15,17 @@ bool has_rooms(const Device& device) noexcept {
   return device.space != host_space && properties_of(device.kind).messages != MessageMemory::none;
 }
 
+/// The file to which an engine spills is the last device, and isn't to be opened twice.
+Machine without_spill(Machine machine) {
+  while (!machine.devices.empty() && properties_of(machine.devices.back().kind).only_stores) {
+    const SpaceId space = machine.devices.back().space;
+    std::erase_if(machine.routes,
+                  [&](const Route& each) { return each.from == space || each.to == space; });
+    machine.devices.pop_back();
+  }
+  return machine;
+}
+
 }  // namespace
 
 bool may_take_room(std::size_t taken, std::size_t bytes, std::size_t device_bytes) noexcept {
@@ -36,7 +47,7 @@ MessageRoom::~MessageRoom() {
 }
 
 // A port opens all devices of its machine: those of a mixture are left to the host.
-MessageRooms::MessageRooms(Machine machine) : machine_(std::move(machine)) {
+MessageRooms::MessageRooms(Machine machine) : machine_(without_spill(std::move(machine))) {
   const auto is_host = [](const Device& each) { return each.kind == DeviceKind::cpu; };
   any_ = std::ranges::any_of(machine_.devices, has_rooms) &&
          std::ranges::all_of(machine_.devices,

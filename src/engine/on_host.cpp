@@ -106,8 +106,6 @@ void HostAccess::release() noexcept {
   if (hold) Holds::release(*hold);
 }
 
-bool HostAccess::is_awaited() const noexcept {
-  return hold_ && hold_->of && hold_->task->successors.load(std::memory_order_acquire) != 0;
-}
+bool HostAccess::is_awaited() const noexcept { return hold_ && Holds::is_awaited(*hold_); }
 
 }  // namespace quadriga

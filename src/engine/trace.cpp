@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "device/kinds.h"
 #include "engine/engine_impl.h"
 
 namespace quadriga {
@@ -203,6 +204,7 @@ double shared_work(const Machine& machine, const Counters& counters) {
     const Device& device = machine.devices[d];
     const DeviceCounters& counted = counters.devices[d];
     const bool is_cpu = device.kind == DeviceKind::cpu;
+    if (properties_of(device.kind).only_stores) continue;
     workers += is_cpu ? device.cores : 1;
     // Kernels that run at once on an accelerator share its speed.
     work += is_cpu ? seconds_of(counted.busy[static_cast<std::size_t>(StreamKind::compute)])

@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "base/units.h"
+#include "device/kinds.h"
 #include "linalg/resident.h"
 #include "linalg/view.h"
 
@@ -104,14 +105,18 @@ void check_room(const Engine& engine, std::string_view name, std::int64_t order,
                         static_cast<double>(size_of(dtype));
   const EngineOptions& options = engine.options();
   const auto buffers = static_cast<double>(options.host_memory);
-  double devices = 0;
+  double devices = 0, files = 0;
   for (const Device& device : engine.machine().devices)
-    devices += static_cast<double>(device.memory_bytes);
-  if (needed <= devices + buffers) return;
+    (properties_of(device.kind).only_stores ? files : devices) +=
+        static_cast<double>(device.memory_bytes);
+  if (needed <= devices + buffers + files) return;
+  const bool is_file = engine.host_only() && !options.spill.empty();
   fail(Errc::too_large,
-       fmt::format("{} needs {}; there is room for {} on devices and {} {} (host_memory, spill)",
-                   name, format_bytes(needed), format_bytes(devices), format_bytes(buffers),
-                   options.spill.empty() ? "in host buffers" : "in the spill file"));
+       fmt::format(
+           "{} needs {}; there is room for {} on devices and {} {}{} (host_memory, spill)", name,
+           format_bytes(needed), format_bytes(devices), format_bytes(buffers),
+           is_file ? "in the spill file" : "in host buffers",
+           files > 0 ? fmt::format(", and for {} in the spill file", format_bytes(files)) : ""));
 }
 
 }  // namespace quadriga::linalg

@@ -2,6 +2,8 @@
 // src/linalg/device_group.cpp: devices of a machine, and the rate at which the host feeds them all.
 #include "linalg/device_group.h"
 
+#include "device/kinds.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -62,7 +64,7 @@ DeviceGroup group_of_first(const Machine& machine, std::int64_t most) {
   DeviceGroup group;
   for (std::size_t d = 0; d < machine.devices.size() && group.size() < most; ++d) {
     const Device& device = machine.devices[d];
-    if (device.space == host_space) continue;
+    if (device.space == host_space || !is_accelerator(device.kind)) continue;
     group.memory_bytes = group.devices.empty() ? device.memory_bytes
                                                : std::min(group.memory_bytes, device.memory_bytes);
     group.devices.push_back(static_cast<DeviceId>(d));

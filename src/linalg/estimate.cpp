@@ -6,6 +6,7 @@
 #include <quadriga/simulate.h>
 
 #include "base/units.h"
+#include "device/kinds.h"
 #include "engine/engine_access.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
@@ -75,6 +76,26 @@ void run_program(Engine& engine, const Problem& problem, const Options& options)
   if (from_source) a = pretended_source(m, dtype);
   const Factor factor = cho_factor(engine, a, {Uplo::lower}, options);
   if (kind == Problem::Kind::cho_solve) factor.solve(pretended(m, n, dtype, 2), options);
+}
+
+bool has_file(const Machine& machine) {
+  return std::ranges::any_of(
+      machine.devices, [](const Device& device) { return properties_of(device.kind).only_stores; });
+}
+
+/// Of the host's buffers beside a smaller problem, where what they don't hold goes to a file: the
+/// same share of the matrix, but some tiles for each device.
+std::size_t smaller_host_memory(const EngineOptions& where, const Problem& large,
+                                const Problem& small, std::int64_t tile) {
+  const bool has_homeless = large.kind != Problem::Kind::matmul;
+  if (!has_homeless || !where.machine || !has_file(*where.machine)) return where.host_memory;
+  constexpr std::size_t tiles_of_device = 8;
+  const auto edge = static_cast<std::size_t>(std::min<std::int64_t>(tile, small.m));
+  const std::size_t least =
+      tiles_of_device * where.machine->devices.size() * edge * edge * size_of(small.dtype);
+  const double share = static_cast<double>(small.m) / static_cast<double>(large.m);
+  const double alike = static_cast<double>(where.host_memory) * share * share;
+  return std::min(where.host_memory, std::max(least, static_cast<std::size_t>(alike)));
 }
 
 /// Bytes that must go to and from devices, whatever the order.
@@ -178,9 +199,19 @@ Figure extended(const std::vector<Sample>& samples, double (Sample::*of)() const
   return figure;
 }
 
+/// What devices that only store have held at most.
+std::size_t bytes_in_files(const Machine& machine, const Estimate& estimate) {
+  std::size_t bytes = 0;
+  for (std::size_t d = 0; d < estimate.device_bytes.size(); ++d)
+    if (properties_of(machine.devices[d].kind).only_stores) bytes += estimate.device_bytes[d];
+  return bytes;
+}
+
 /// Bytes of a factor that fit no device, by what the small devices kept of the small one.
 std::size_t large_buffers(const Sample& sample, const Machine& machine, const Problem& problem) {
-  const auto spilled = static_cast<double>(sample.small.estimate.buffer_bytes);
+  const Estimate& small_estimate = sample.small.estimate;
+  const auto spilled =
+      static_cast<double>(small_estimate.buffer_bytes + bytes_in_files(machine, small_estimate));
   if (spilled == 0) return 0;
   const auto triangle = [&](std::int64_t order) {
     return static_cast<double>(order) * static_cast<double>(order + 1) / 2 *
@@ -188,7 +219,8 @@ std::size_t large_buffers(const Sample& sample, const Machine& machine, const Pr
   };
   const auto memory = [](const Machine& of) {
     double sum = 0;
-    for (const Device& device : of.devices) sum += static_cast<double>(device.memory_bytes);
+    for (const Device& device : of.devices)
+      if (is_accelerator(device.kind)) sum += static_cast<double>(device.memory_bytes);
     return sum;
   };
   const double all = triangle(problem.m);
@@ -198,14 +230,22 @@ std::size_t large_buffers(const Sample& sample, const Machine& machine, const Pr
   return static_cast<std::size_t>(std::max(0.0, all - kept * memory(machine)));
 }
 
-/// What follows from the finest sample alone.
+/// What follows from the finest sample alone. Files hold what the host's buffers don't.
 void set_memory(Estimate& estimate, const Sample& sample, const Machine& machine,
-                const Problem& problem) {
-  for (std::size_t d = 0; d < estimate.device_bytes.size(); ++d)
-    estimate.device_bytes[d] = static_cast<std::size_t>(
-        std::min(static_cast<double>(machine.devices[d].memory_bytes),
-                 static_cast<double>(estimate.device_bytes[d]) * sample.roughness()));
-  estimate.buffer_bytes = large_buffers(sample, machine, problem);
+                const Problem& problem, std::size_t host_memory) {
+  std::size_t left = large_buffers(sample, machine, problem);
+  estimate.buffer_bytes = has_file(machine) ? std::min(left, host_memory) : left;
+  left -= estimate.buffer_bytes;
+  for (std::size_t d = 0; d < estimate.device_bytes.size(); ++d) {
+    const Device& device = machine.devices[d];
+    const bool is_file = properties_of(device.kind).only_stores;
+    const double bytes = is_file
+                             ? static_cast<double>(left)
+                             : static_cast<double>(estimate.device_bytes[d]) * sample.roughness();
+    estimate.device_bytes[d] =
+        static_cast<std::size_t>(std::min(static_cast<double>(device.memory_bytes), bytes));
+    if (is_file) left -= estimate.device_bytes[d];
+  }
   estimate.matrix_bytes = static_cast<std::size_t>(matrix_bytes(problem));
 }
 
@@ -217,6 +257,7 @@ Estimate extrapolate(const Large& large, const EngineOptions& where, const Probl
     Sample sample{large.similar(part * most_tasks), {}};
     EngineOptions small = where;
     small.machine = sample.similar.machine;
+    small.host_memory = smaller_host_memory(where, problem, sample.similar.problem, options.tile);
     sample.small = simulate(small, sample.similar.problem, options);
     tasks.push_back(sample.small.estimate.tasks);
     samples.push_back(std::move(sample));
@@ -237,7 +278,7 @@ Estimate extrapolate(const Large& large, const EngineOptions& where, const Probl
     link.bytes *= bytes.value / std::max(1.0, estimate.host_bytes);
   estimate.host_bytes = bytes.value;
   estimate.bytes_uncertainty = bytes.uncertainty;
-  set_memory(estimate, finest, model.machine(), problem);
+  set_memory(estimate, finest, model.machine(), problem, where.host_memory);
   constexpr double most_counted = 1e19;
   estimate.tasks = static_cast<std::uint64_t>(
       std::min(most_counted, large.tasks(finest.similar, estimate.tasks)));

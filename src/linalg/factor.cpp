@@ -2,6 +2,7 @@
 // src/linalg/factor.cpp: making factors, asking them for what they are, taking them apart.
 #include "linalg/factor.h"
 
+#include "device/kinds.h"
 #include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
@@ -48,7 +49,7 @@ std::vector<DeviceId> FactorTiles::holders() const {
   std::vector<DeviceId> holders(tiles_.size(), no_device);
   const auto& devices = engine_.machine().devices;
   for (std::size_t d = 0; d < devices.size(); ++d) {
-    if (devices[d].space == host_space) continue;
+    if (devices[d].space == host_space || !is_accelerator(devices[d].kind)) continue;
     const std::vector<bool> here = engine_.valid(tiles_, devices[d].space);
     for (std::size_t i = 0; i < here.size(); ++i)
       if (here[i] && holders[i] == no_device) holders[i] = static_cast<DeviceId>(d);

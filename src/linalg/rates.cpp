@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/number_type.h"
+#include "device/kinds.h"
 #include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/tile.h"
@@ -114,9 +115,10 @@ const std::array<Times, kernel_count>& measured(DType dtype) {
   return times[index];
 }
 
-/// It is there for what needs the host, and computes nothing that takes long.
+/// It is there for what needs the host, and computes nothing that takes long; or it stores tiles.
 bool computes_nothing(const Device& device) {
-  return device.kind == DeviceKind::cpu && device.cores == 0;
+  return properties_of(device.kind).only_stores ||
+         (device.kind == DeviceKind::cpu && device.cores == 0);
 }
 
 /// Kernels of emulated devices share this computer's cores.
@@ -125,7 +127,7 @@ double slowdown(const Machine& machine) {
   const double cores = std::max(1, host.devices.front().cores);
   double streams = 0;
   for (const Device& device : machine.devices)
-    streams += device.kind == DeviceKind::cpu ? device.cores : 1;
+    streams += computes_nothing(device) ? 0 : device.kind == DeviceKind::cpu ? device.cores : 1;
   return std::max(1.0, streams / cores);
 }
 

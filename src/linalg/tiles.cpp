@@ -2,6 +2,7 @@
 // src/linalg/tiles.cpp: registering tiles, and slots with their filling and emptying.
 #include "linalg/tiles.h"
 
+#include "device/kinds.h"
 #include "linalg/view.h"
 
 #include <fmt/format.h>
@@ -129,7 +130,7 @@ std::int64_t slots_for(const Machine& machine, const Tiling& rows, const Tiling&
   std::size_t bytes = 0;
   std::int64_t cores = 0;
   for (const Device& device : machine.devices) {
-    bytes += device.memory_bytes;
+    if (is_accelerator(device.kind)) bytes += device.memory_bytes;
     if (device.kind == DeviceKind::cpu) cores += std::max(1, device.cores);
   }
   const std::int64_t here = rows.count() + cols.count() + 2 * cores;

@@ -67,6 +67,20 @@ void Arena::deallocate(std::size_t offset) {
   enlist(block);
 }
 
+void Arena::cut() {
+  capacity_ = capacity_ / alignment_ * alignment_;
+  if (capacity_ == 0) return;
+  Index last = 0;
+  while (blocks_[last].right != none) last = blocks_[last].right;
+  if (!blocks_[last].free) return;
+  capacity_ = blocks_[last].offset;
+  if (last == 0) return clear();
+  delist(last);
+  blocks_[blocks_[last].left].right = none;
+  blocks_[last] = Block{.right = unused_};
+  unused_ = last;
+}
+
 std::size_t Arena::largest_free() const noexcept {
   return sizes_.empty() ? 0 : sizes_.back().bytes;
 }

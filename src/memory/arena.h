@@ -29,8 +29,11 @@ class Arena {
   std::optional<std::size_t> allocate(std::size_t bytes);
   /// Errors: invalid_argument if no block in use starts there; nothing is changed then.
   void deallocate(std::size_t offset);
-  /// Deallocates all blocks. Capacity and alignment never change: any thread may read them.
+  /// Deallocates all blocks. Capacity and alignment never change, but for cut(): any thread may
+  /// read them.
   void clear();
+  /// Gives up the free bytes behind the last block in use, for good. Cost: the number of blocks.
+  void cut();
 
   std::size_t capacity() const noexcept { return capacity_; }
   std::size_t used() const noexcept { return used_; }
@@ -86,7 +89,7 @@ class Arena {
   Index find(std::size_t offset) const;
   void grow_table();
 
-  const std::size_t capacity_;
+  std::size_t capacity_;
   const std::size_t alignment_;
   std::size_t used_ = 0;
   std::size_t blocks_in_use_ = 0;

@@ -43,6 +43,11 @@ class Pool {
   /// Forgets all blocks: the memory is gone.
   void clear(Replicas& replicas);
 
+  /// Of a file that gets no more of its disk: nothing lies behind what is used now.
+  void cut() {
+    if (arena_) arena_->cut();
+  }
+
   /// What has to become free for a block of these bytes, or for several where blocks lie anywhere.
   std::size_t lacking(std::size_t bytes) const noexcept {
     // Even where there seems to be room, a disk may be full.

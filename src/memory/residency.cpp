@@ -2,7 +2,11 @@
 // src/memory/residency.cpp: blocks that are taken, and released once nobody uses them.
 #include "memory/residency.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/units.h"
 
 namespace quadriga {
 
@@ -10,7 +14,7 @@ Residency::Residency(std::span<const SpaceResources> spaces, std::span<const Nod
                      const MemoryOptions& options, MemoryListener& listener, Replicas& replicas)
     : listener_(listener),
       replicas_(replicas),
-      spill_(options.spill_bytes, options.spill_file, nodes, options.answers) {
+      spill_(options.spill_bytes, "", nodes, options.answers) {
   pools_.reserve(spaces.size());
   for (const SpaceResources& space : spaces) near_.push_back(space.node);
   const auto file = std::ranges::find(spaces, true, &SpaceResources::is_file);
@@ -138,12 +142,32 @@ void Residency::copy_ended(const Transfer& transfer) {
   const auto& [tile, from, to, reason, error] = transfer;
   release_if_unused(tile, from);
   release_if_unused(tile, to);
+  if (error && to == file_) file_refused(error);
   if (from == host_space) release_if_passed(tile);
   const bool moves = reason == Reason::evict && to == host_space &&
                      replicas_.has_block(tile, host_space) && buffers_are_scarce();
   const bool is_handed_over = reason == Reason::evict && from == host_space && to != file_ &&
                               replicas_.directory().home(tile) == host_space;
   if ((moves || is_handed_over) && release_if_held(tile, from)) listener_.evicted(tile, from);
+}
+
+/// Invariant 3. The failed copy's block is released already.
+void Residency::file_refused(const std::exception_ptr& error) {
+  pools_[file_].cut();
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& what) {
+    file_refusal_ = what.what();
+  } catch (...) {
+    file_refusal_ = "unknown";
+  }
+}
+
+std::string Residency::refusal() const {
+  if (file_ == no_space) return spill_.refusal();
+  return fmt::format("{}; the spill file holds {}{}", spill_.refusal(),
+                     format_bytes(static_cast<double>(pools_[file_].capacity())),
+                     file_refusal_.empty() ? "" : ": " + file_refusal_);
 }
 
 bool Residency::has_plenty(SpaceId space) const noexcept {

@@ -5,12 +5,15 @@
 //   1. A block is released only when its replica is idle, that is neither pinned nor in flight:
 //      nothing queued touches it any more, so its next user has nothing to wait for.
 //   2. What is dirty is never released: it is written back, and released once that has ended.
-//   3. Who left a device to a buffer that is scarce has left it when the copy ends (evictor.h, 1).
+//   3. A copy to a file that failed found its disk full, or the disk is broken: the file takes no
+//      more than what lies in it.
+//   4. Who left a device to a buffer that is scarce has left it when the copy ends (evictor.h, 1).
 #pragma once
 
 #include <quadriga/machine.h>
 
 #include <cstddef>
+#include <exception>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,7 +30,6 @@ namespace quadriga {
 
 struct MemoryOptions {
   std::size_t spill_bytes = SIZE_MAX;  ///< Most host memory for tiles without a home.
-  std::string spill_file;              ///< Holds them instead, if not empty.
   const EvictionRule* rule = nullptr;  ///< Outlives the memory; null: its own FarthestUse.
   SpillAnswers answers = {};
 };
@@ -66,6 +68,8 @@ class Residency {
   const Pool& pool(SpaceId space) const noexcept { return pools_[space]; }
   Residents& leaving(SpaceId space) noexcept { return pools_[space].leaving(); }
   const Spill& spill() const noexcept { return spill_; }
+  /// Why tiles without a home found no room: what is full, and its size.
+  std::string refusal() const;
   /// The space of a file; no_space if there is none.
   SpaceId file() const noexcept { return file_; }
   /// Nothing has to leave soon: what is dirty may stay so.
@@ -78,6 +82,7 @@ class Residency {
   void release(TileId tile, SpaceId space);
   bool release_if_held(TileId tile, SpaceId space);
   void release_if_passed(TileId tile);
+  void file_refused(const std::exception_ptr& error);
   int node_near(TileId tile) const;
   bool buffers_are_scarce() const noexcept { return spill_.used() > spill_.limit() / 2; }
 
@@ -85,6 +90,7 @@ class Residency {
   Replicas& replicas_;
   Spill spill_;
   SpaceId file_ = no_space;
+  std::string file_refusal_;     ///< What the disk said; empty while it gives.
   std::vector<Pool> pools_;      ///< By space.
   std::vector<int> near_;        ///< By space: the host's nearest node.
   std::vector<LaterUse> later_;  ///< Scratch.

@@ -138,7 +138,7 @@ bool DeviceTurns::fill(DeviceState& device) {
 Error DeviceTurns::no_buffer() const {
   return {Errc::too_large,
           fmt::format("tiles that aren't at home on the host have no room there: {}",
-                      state_.memory->residency().spill().refusal())};
+                      state_.memory->residency().refusal())};
 }
 
 bool DeviceTurns::is_stuck() const noexcept {

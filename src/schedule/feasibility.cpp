@@ -83,8 +83,8 @@ void Feasibility::check(const Task& task) const {
 
 void Feasibility::refuse_on_host(const Task& task, std::size_t needed) const {
   fail(Errc::too_large,
-       fmt::format("a task '{}' needs {} of host buffers at once, and {} may be used (host_memory, "
-                   "spill); use smaller tiles",
+       fmt::format("a task '{}' needs {} of host buffers at once, and {} may be used "
+                   "(host_memory); use smaller tiles",
                    task.codelet->name, in_words(needed),
                    in_words(state_.memory->pool(host_space).capacity())));
 }
@@ -102,7 +102,7 @@ std::vector<bool> Feasibility::partial_places(const Codelet& codelet, const Datu
     const bool is_host = device.space == host_space;
     const std::size_t both =
         2 * memory.rounded(target.width_bytes(), target.columns(), device.space);
-    places[d] = !is_host;
+    places[d] = !is_host && is_accelerator(device.kind);
     can_combine |=
         offers(machine, device, *codelet.combine) && both <= memory.pool(device.space).capacity();
     if (!offers(machine, device, codelet)) continue;

@@ -124,7 +124,6 @@ void Replay::make_scheduler(const Json& line) {
   MemoryOptions memory;
   memory.spill_bytes = options_[4].get<std::size_t>();
   memory.answers.to_refuse = &refusals_;
-  if (options_.size() > 6 && options_[6].get<bool>()) machine_.nodes.clear();
   const auto policy = options_[1].get<std::string>();
   const auto seed = options_[2].get<std::uint64_t>();
   const int most_rounds = options_[3].get<int>();

@@ -38,15 +38,7 @@ void ScheduleLog::begin(const Machine& machine, std::string_view policy, std::st
                         std::span<const std::vector<StreamId>> kernel_streams) {
   spaces_.assign(spaces.begin(), spaces.end());
   out_ << Json{"machine", Json::parse(machine.to_json())} << '\n';
-  // Where the pages of a file lie isn't known: then the host's nodes count for nothing.
-  out_ << Json{"options",
-               policy,
-               seed,
-               most_rounds,
-               memory.spill_bytes,
-               eviction,
-               !memory.spill_file.empty()}
-       << '\n';
+  out_ << Json{"options", policy, seed, most_rounds, memory.spill_bytes, eviction} << '\n';
   for (const SpaceResources& space : spaces)
     out_ << Json{"space",     space.device, reinterpret_cast<std::uintptr_t>(space.base),
                  space.bytes, space.in,     space.out,

@@ -19,6 +19,8 @@ from paces_of_tests import at_some_pace, becomes
 import quadriga
 from quadriga.record import Record
 
+on_all_devices = pytest.mark.parametrize("devices", ["cpu:1", "emulated:1,memory=1MiB"])
+
 
 class TestLife:
     def test_inside_a_with_block_it_is_the_default(self):
@@ -163,6 +165,27 @@ class TestLife:
         engine.submit(increment, data.update())
         engine.wait()
         engine.close()
+
+    @on_all_devices
+    def test_a_child_may_leave_an_access_that_tasks_wait_for(self, devices):
+        """The access stays its parent's, whose engine's threads the child doesn't have."""
+        with quadriga.Engine(devices) as engine:
+            array = np.zeros(4)
+            data = engine.data(array)
+            reader, writer = multiprocessing.Pipe(duplex=False)
+            with data.on_host("rw") as held:
+                behind = engine.submit(on_devices(["update"], increment.cpu), data.update())
+                child = os.fork()
+                if child != 0:
+                    held[:] = 1
+                    assert reader.poll(240), "the child hangs"
+                    assert not behind.done()
+            if child == 0:
+                writer.send("left")
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            engine.wait()
+            assert array.tolist() == [2.0] * 4
 
     def test_a_child_process_ends(self):
         engine = quadriga.Engine("emulated:1,memory=1MiB")

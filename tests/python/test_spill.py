@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_spill.py: tiles without a home go to a file if one is given, on all devices.
+import json
 import os
 from pathlib import Path
 
@@ -7,9 +8,11 @@ import numpy as np
 import pytest
 
 import quadriga
-from quadriga import linalg
+from quadriga import linalg, report
+from quadriga.cli.main import status_of
 
 DEVICES = ["cpu:2", "emulated:2,memory=1MiB"]
+EMULATED = DEVICES[1]
 
 
 @pytest.fixture(params=DEVICES)
@@ -30,8 +33,12 @@ def test_a_file_holds_what_host_memory_may_not(devices, tmp_path):
     with quadriga.Engine(devices, host_memory="256KiB", spill=tmp_path / "spilled") as engine:
         factor = linalg.cho_factor(matrix(), engine=engine, tile=100)
         assert factor.logdet() == pytest.approx(800 * np.log(4))
-        assert engine.counters().spill_bytes > 256 * 1024
-        assert str(tmp_path / "spilled") in Path("/proc/self/maps").read_text()
+        held = engine.counters()
+        assert held.spill_bytes + sum(each.most_bytes for each in held.devices) > 256 * 1024
+        if devices.startswith("cpu"):
+            assert str(tmp_path / "spilled") in Path("/proc/self/maps").read_text()
+        else:
+            assert held.spill_bytes <= 256 * 1024 < held.devices[-1].most_bytes
         del factor
     assert os.listdir(tmp_path) == []
 
@@ -57,3 +64,79 @@ def test_dropped_tiles_make_room():
             engine.submit(fill, tile.write(), value=value)
             assert np.asarray(tile)[0] == value
             del tile
+
+
+def link_bytes(counters):
+    ways = {(link.source_name, link.target_name): link.bytes for link in counters.links}
+    return ways.get(("host", "spill"), 0), ways.get(("spill", "host"), 0)
+
+
+def test_the_file_is_a_space_whose_links_the_report_shows(tmp_path, capsys):
+    trace = tmp_path / "trace.json"
+    with quadriga.Engine(
+        EMULATED, host_memory="256KiB", spill=tmp_path / "spilled", trace=trace
+    ) as engine:
+        assert [each.name for each in engine.machine.devices if each.only_stores] == ["spill"]
+        factor = linalg.cho_factor(matrix(), engine=engine, tile=100)
+        assert "spill" in factor.held().devices
+        del factor
+        out, back = link_bytes(engine.counters())
+        assert out > 0
+        assert back > 0
+    facts = report.summary(report.load(trace))
+    assert not facts["disagreements"]
+    assert facts["bytes"]["to_file"] == out
+    assert facts["bytes"]["from_file"] == back
+    assert "spill" not in [each["name"] for each in facts["devices"]]  # It computes nothing.
+    assert status_of(["report", str(trace)]) == 0
+    assert " to the file, " in capsys.readouterr().out
+    report.write_report(trace, tmp_path / "report.html")
+    assert "spill" in (tmp_path / "report.html").read_text()
+
+
+def test_the_setting_does_what_the_argument_does(tmp_path):
+    with (
+        quadriga.config(spill=tmp_path / "spilled", spill_rate="2GB/s,3GB/s"),
+        quadriga.Engine(EMULATED) as engine,
+    ):
+        rates = {link.name: link.bytes_per_second for link in engine.machine.links}
+    assert (rates["spill write"], rates["spill read"]) == (2e9, 3e9)
+    with pytest.raises(quadriga.InvalidArgument, match="setting spill_rate"):
+        quadriga.config.spill_rate = "fast"
+
+
+def test_an_estimate_says_what_the_file_costs(tmp_path):
+    seconds = {}
+    for rate in ("20MB/s", "2GB/s"):
+        with (
+            quadriga.config(spill_rate=rate),
+            quadriga.Engine(EMULATED, host_memory="512KiB", spill=tmp_path / "spilled") as engine,
+        ):
+            for order in (1600, 6000):  # The larger one has too many tasks to be simulated.
+                said = linalg.estimate("cholesky", order, from_source=True, tile=50, engine=engine)
+                assert said.links["host-spill"] > 0
+                assert said.links["spill-host"] > 0
+                assert "on spill" in str(said)
+                assert said.device_bytes["spill"] > 0
+                assert said.buffer_bytes <= 1 << 19
+                seconds[rate, order] = said.seconds
+    for order in (1600, 6000):
+        assert seconds["20MB/s", order] > 5 * seconds["2GB/s", order]
+
+
+def test_machines_describe_the_file(tmp_path, capsys):
+    described = quadriga.Machine.parse(EMULATED).with_spill(tmp_path / "spilled")
+    assert described.devices[-1].kind == "file"
+    assert [(r.source, r.target) for r in described.routes][-2:] == [
+        ("host", "spill"),
+        ("spill", "host"),
+    ]
+    assert os.listdir(tmp_path) == []
+    assert status_of(["info", "--devices", EMULATED, "--spill", str(tmp_path / "spilled")]) == 0
+    shown = capsys.readouterr().out
+    assert "spill: file" in shown
+    assert "from spill" in shown
+    with quadriga.config(spill=tmp_path / "spilled"):
+        assert status_of(["info", "--devices", EMULATED, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["machine"]
+    assert [each["name"] for each in found["devices"]][-1] == "spill"

@@ -141,7 +141,11 @@ class _Work:
         many rows of tiles from each device.
         """
         model = self._model
-        devices = [each for each in self._engine.machine.devices if not each.is_bare_host]
+        devices = [
+            each
+            for each in self._engine.machine.devices
+            if not each.is_bare_host and not each.only_stores
+        ]
         memory = sum(device.memory_bytes for device in devices)
         step = self._order * len(devices)
         height = max(1, memory // 2 // (8 * len(cols)) // step) * step if memory else 4096

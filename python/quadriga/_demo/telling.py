@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from ..counters import Counters
 from ..machine import Machine
 from ..report import formats
 from .check import Check
@@ -22,6 +23,12 @@ from .terrain import Split, Terrain
 
 _COLUMNS = "{:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>10}  {:>10}  {:>9}"
 _HEADS = ("points", "factor", "solve", "check", "predict", "moved", "spilled", "RMSE")
+
+
+def _spilled(counters: Counters) -> int:
+    """In host buffers and in the spill file, each at its peak."""
+    in_file = sum(each.most_bytes for each in counters.devices if each.name == "spill")
+    return counters.spill_bytes + in_file
 
 
 class Teller:
@@ -72,7 +79,7 @@ class Teller:
 
     def row(self, run: Run, rmse: float) -> None:
         phases = [formats.time(run.seconds[name]) for name in _HEADS[1:5]]
-        moved, spilled = run.counters.bytes, run.counters.spill_bytes
+        moved, spilled = run.counters.bytes, _spilled(run.counters)
         cells = [f"{run.points:,}", *phases, formats.size(moved), formats.size(spilled)]
         self._console.print(_COLUMNS.format(*cells, f"{rmse:.1f} m"))
 
@@ -84,7 +91,7 @@ class Teller:
                 way = f"{link.source_name} to {link.target_name}"
                 text = f"{formats.size(link.bytes)} in {formats.plural(link.copies, 'copy')}"
                 self._line("moved", f"{way}: {text}")
-        self._line("spilled", f"at most {formats.size(run.counters.spill_bytes)} at once")
+        self._line("spilled", f"at most {formats.size(_spilled(run.counters))} at once")
         overlap = facts["overlap"]
         if overlap["fraction"] is not None:
             self._line(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 from click.shell_completion import get_completion_class
@@ -20,12 +21,17 @@ from . import machine_text
 
 @click.command()
 @click.option("--devices", help="Describe these devices instead of the configured ones.")
+@click.option(
+    "--spill",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With this spill file, whose disk is measured, instead of the configured one.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def info(devices: str | None, as_json: bool) -> None:
+def info(devices: str | None, spill: Path | None, as_json: bool) -> None:
     """Show version, devices, links, policies and settings."""
     wanted = devices or config["devices"]
     try:
-        machine = Machine.parse(wanted)
+        machine = _with_spill(Machine.parse(wanted), spill or config["spill"])
         rows = settings()
     except InvalidArgument as error:
         raise click.UsageError(str(error)) from error
@@ -60,6 +66,12 @@ def info(devices: str | None, as_json: bool) -> None:
             click.echo("\n" + "\n".join(lines))
     click.echo()
     show_config()
+
+
+def _with_spill(machine: Machine, file: str | Path) -> Machine:
+    """As an engine has it: cores alone have the file as their memory."""
+    has_memory = any(device.memory_bytes for device in machine.devices)
+    return machine.with_spill(file) if file and has_memory else machine
 
 
 def _node(node: Node) -> dict[str, object]:

@@ -38,7 +38,8 @@ class Estimate:
     device_bytes : dict of str to int
         Peak use of each device's memory, by name.
     buffer_bytes : int
-        Peak use of host buffers or the spill file.
+        Peak use of host buffers; of the spill file where cores alone compute. Elsewhere the file is
+        among `device_bytes` and `links`, as ``"spill"``.
     matrix_bytes : int
         Memory of the caller's matrices.
     tile, tile_cols : int

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/device/file/file_backend.cpp: files that are read and written where addresses that nobody can
 // touch say.
+//
+// Invariants
+//   1. `reserved_` bytes from the file's begin on have blocks on the disk. mutex_ guards it; reads
+//      and writes at a place need no lock, as copies of one place wait for each other.
 #include "device/file/file_backend.h"
 
 #include <fcntl.h>
@@ -13,6 +17,8 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "base/units.h"
@@ -22,10 +28,11 @@
 namespace quadriga {
 namespace {
 
-/// An open file without a name, which goes with its descriptor.
+/// An open file without a name, which goes with its descriptor. Its blocks are reserved before they
+/// are written, and all below them: a write that ends is on the disk, and once one is refused those
+/// behind it are too.
 class File {
  public:
-  /// Its blocks are reserved: no write finds the disk full.
   File(std::string path, std::size_t bytes) : path_(std::move(path)) {
     if (path_.empty()) {
       path_ = (std::filesystem::temp_directory_path() / "quadriga-XXXXXX").string();
@@ -38,11 +45,14 @@ class File {
            fmt::format("can't make the file '{}' of a memory space: {}; it must not exist", path_,
                        std::strerror(errno)));
     ::unlink(path_.c_str());
-    const int error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
-    if (error == 0) return;
+    std::error_code unknown;
+    const auto disk =
+        std::filesystem::space(std::filesystem::absolute(path_).parent_path(), unknown);
+    if (unknown || bytes <= disk.capacity) return;
     ::close(descriptor_);
-    fail(Errc::io, fmt::format("the file '{}' of a memory space gets no {} on its disk: {}", path_,
-                               format_bytes(static_cast<double>(bytes)), std::strerror(error)));
+    fail(Errc::io, fmt::format("the file '{}' of a memory space gets no {} on its disk of {}",
+                               path_, format_bytes(static_cast<double>(bytes)),
+                               format_bytes(static_cast<double>(disk.capacity))));
   }
   ~File() { ::close(descriptor_); }
   File(const File&) = delete;
@@ -53,13 +63,29 @@ class File {
       return ::pread(descriptor_, to + done, bytes - done, static_cast<off_t>(offset + done));
     });
   }
-  void write(const std::byte* from, std::size_t bytes, std::size_t offset) const {
+  /// Errors:  io if the disk is full.
+  void write(const std::byte* from, std::size_t bytes, std::size_t offset) {
+    reserve(offset + bytes);
     transfer("write", bytes, [&](std::size_t done) {
       return ::pwrite(descriptor_, from + done, bytes - done, static_cast<off_t>(offset + done));
     });
   }
 
  private:
+  void reserve(std::size_t end) {
+    const std::lock_guard lock(mutex_);
+    if (end <= reserved_) return;
+    int error = EINTR;
+    while (error == EINTR)
+      error = ::posix_fallocate(descriptor_, static_cast<off_t>(reserved_),
+                                static_cast<off_t>(end - reserved_));
+    if (error != 0)
+      fail(Errc::io,
+           fmt::format("the file '{}' of a memory space can't grow beyond {}: {}", path_,
+                       format_bytes(static_cast<double>(reserved_)), std::strerror(error)));
+    reserved_ = end;
+  }
+
   /// All bytes, by as many calls as it takes.
   template <class Call>
   void transfer(std::string_view what, std::size_t bytes, Call&& call) const {
@@ -74,6 +100,8 @@ class File {
 
   std::string path_;
   int descriptor_ = -1;
+  std::mutex mutex_;
+  std::size_t reserved_ = 0;  ///< Guarded by mutex_.
 };
 
 /// A device's file, and the addresses that stand for places in it.
@@ -105,9 +133,9 @@ class Files final : public ThreadedMemory {
   }
 
  private:
-  void copy_runs(const Copy& copy, const std::atomic<bool>& stopping) const {
+  void copy_runs(const Copy& copy, const std::atomic<bool>& stopping) {
     const bool out = copy.to == host_space;
-    const FileSpace& space = at(out ? copy.from : copy.to);
+    FileSpace& space = at(out ? copy.from : copy.to);
     const std::byte* const base = space.addresses.base();
     for (std::size_t run = 0; run < copy.height && !stopping; ++run) {
       const std::byte* const source = copy.source + run * copy.source_pitch;
@@ -119,7 +147,7 @@ class Files final : public ThreadedMemory {
     }
   }
 
-  const FileSpace& at(SpaceId space) const {
+  FileSpace& at(SpaceId space) {
     const auto found = std::ranges::find(machine_.devices, space, &Device::space);
     return files_[static_cast<std::size_t>(found - machine_.devices.begin())];
   }

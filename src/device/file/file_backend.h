@@ -10,14 +10,15 @@
 
 namespace quadriga {
 
-/// Drives devices of kind `file`, each a file of `memory_bytes` in the folder for temporary files,
+/// Drives devices of kind `file`, each a file of up to `memory_bytes` in the temporary folder,
 /// or where the device's `path` says, which must not exist; it is removed at once and its blocks
 /// are given back when the backend ends, however that comes about. What allocate() returns stands
 /// for a place in the file and can't be read or written by anybody. Copies run on threads of their
-/// own, one a stream, by calls that read and write at a place. Launches are refused.
+/// own, one a stream, by calls that read and write at a place. The file grows as it is written.
+/// Launches are refused.
 ///
-/// Errors:  io naming the file if it can't be made or its disk is too full; too_large if the
-///          addresses can't be had. A copy that fails completes with io.
+/// Errors:  io naming the file if it can't be made or its disk is smaller; too_large if the
+///          addresses can't be had. A copy that fails, as on a full disk, completes with io.
 std::unique_ptr<Backend> make_file_backend(Machine machine);
 
 }  // namespace quadriga

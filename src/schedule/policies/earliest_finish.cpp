@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "device/kinds.h"
 #include "schedule/policies/built_in.h"
 #include "schedule/policies/upward_ranks.h"
 
@@ -22,12 +23,13 @@ double copy_seconds(const Machine& machine, SpaceId from, SpaceId to, double byt
          machine.copy_seconds(host_space, to, bytes);
 }
 
-/// The mean over all pairs of devices, each with itself included.
+/// The mean over all pairs of devices that run tasks, each with itself included.
 double mean_copy_seconds(const Machine& machine, double bytes) {
   double sum = 0;
   double pairs = 0;
   for (const Device& from : machine.devices)
     for (const Device& to : machine.devices) {
+      if (properties_of(from.kind).only_stores || properties_of(to.kind).only_stores) continue;
       const double seconds = copy_seconds(machine, from.space, to.space, bytes);
       if (!std::isfinite(seconds)) continue;
       sum += seconds;

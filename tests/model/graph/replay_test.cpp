@@ -3,15 +3,15 @@
 // virtual clock, well or beside faults, follows from its log alone.
 #include <fmt/format.h>
 #include <quadriga/engine.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <utility>
 #include <vector>
 
+#include "base/config.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "device/factory.h"
+#include "full_disk.h"
 #include "model/graph/logged_run.h"
 #include "model/graph/random_program.h"
 #include "sanitized.h"
@@ -128,27 +128,6 @@ TEST(ReplayLogTest, KnowsOnWhichNodesOfTheHostBuffersLie) {
   }
 }
 
-/// Files of this process grow no further: as on a full disk.
-class FullDisk {
- public:
-  explicit FullDisk(std::size_t most) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    EXPECT_EQ(getrlimit(RLIMIT_FSIZE, &before_), 0);
-    rlimit small = before_;
-    small.rlim_cur = most;
-    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
-};
-
 TEST(ReplayLogTest, WhereTheDiskWasFullItIsFullAgain) {
   set_log_level(LogLevel::off);
   constexpr std::int64_t order = 512;  // Two megabytes a tile; the log stays far below the limit.
@@ -157,13 +136,15 @@ TEST(ReplayLogTest, WhereTheDiskWasFullItIsFullAgain) {
   fill.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
   std::string log = logged_run([&] {
     const FullDisk disk(4 * tile);
+    Config::global().set("spill_rate", "1GB/s");
     EngineOptions options;
     options.machine =
         Machine::parse("emulated:2,memory=6MiB,h2d=10GB/s,d2h=10GB/s,peer=3GB/s,latency=0");
     options.machine->kernels["unit"]["emulated"][1] = 1e-6;
-    options.virtual_clock = true;
+    options.host_memory = 4 * tile;
     options.spill = testing::TempDir() + "full-disk-of-replay";
     Engine engine(std::move(options));
+    Config::global().unset("spill_rate");
     std::vector<Data> data;
     for (int i = 0; i < 16; ++i) {  // More than devices and disk hold.
       data.push_back(engine.temporary(order, order, DType::float64));
@@ -179,11 +160,27 @@ TEST(ReplayLogTest, WhereTheDiskWasFullItIsFullAgain) {
   const ReplayResult result = replay_text(log);
   EXPECT_EQ(result.difference, "");
   EXPECT_GT(result.instructions, 0u);
-  std::size_t refusals = 0;
-  for (std::size_t at = 0; (at = log.find("[\"refused\"", at)) != std::string::npos; ++refusals)
-    log.erase(at, log.find('\n', at) + 1 - at);
-  EXPECT_GT(refusals, 0u);
-  EXPECT_NE(replay_text(log).difference, "") << "what isn't told is decided otherwise";
+}
+
+TEST(ReplayLogTest, BuffersThatTheSystemRefusedAreRefusedAgain) {
+  Codelet fill{.name = "fill", .access = {Access::write}, .cpu = [](const Arguments&) {}};
+  fill.cost = [](const Arguments&) { return Cost{"unit", 1, 1}; };
+  std::string log = logged_run([&] {
+    EngineOptions options;
+    options.machine = Machine::parse("emulated:1,memory=256KiB,h2d=10GB/s,d2h=10GB/s");
+    options.machine->kernels["unit"]["emulated"][1] = 1e-6;
+    options.virtual_clock = true;
+    Engine engine(std::move(options));
+    for (int i = 0; i < 16; ++i)  // More than the device holds.
+      engine.submit(fill, {{engine.temporary(8192, 1, DType::float64), Access::write}});
+    engine.wait(60);
+  });
+  EXPECT_EQ(replay_text(log).difference, "");
+  // As if the system had refused all of them.
+  constexpr int questions = 100;
+  for (int question = 1; question <= questions; ++question)
+    log.insert(log.find("[\"task\""), fmt::format("[\"refused\",{}]\n", question));
+  EXPECT_NE(replay_text(log).difference, "") << "it is decided otherwise";
 }
 
 TEST(ReplayLogTest, RefusesWhatIsNoLog) {

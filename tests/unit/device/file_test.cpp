@@ -4,13 +4,21 @@
 
 #include <gtest/gtest.h>
 #include <quadriga/error.h>
+#include <quadriga/spill_file.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <exception>
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/config.h"
 #include "device/factory.h"
+#include "full_disk.h"
 
 namespace quadriga {
 namespace {
@@ -82,6 +90,41 @@ TEST(FileBackend, WhatIsWrittenIsReadBeside) {
   expect_round_trip(*backend, 0, 1);
 }
 
+/// Ends of so many operations: true for those that failed with a word of the file.
+std::vector<bool> failures(Backend& backend, std::size_t count, const std::string& word) {
+  std::vector<bool> failed;
+  while (failed.size() < count) {
+    Completion ended;
+    if (backend.next_completion({&ended, 1}, never) == 0) continue;
+    failed.push_back(static_cast<bool>(ended.error));
+    if (!ended.error) continue;
+    try {
+      std::rethrow_exception(ended.error);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::io);
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
+  }
+  return failed;
+}
+
+TEST(FileBackend, AWriteThatTheDiskHasNoRoomForFailsAndNoOther) {
+  const std::string path = fresh_path();
+  const auto backend = make_backend(machine_with_file(path));
+  std::vector<std::byte> values(4 * megabyte);
+  std::byte* const first = backend->allocate(1, 4 * megabyte);
+  std::byte* const second = backend->allocate(1, 3 * megabyte);
+  const StreamId in = backend->create_stream(1, StreamKind::copy_in);
+  const FullDisk disk(5 * megabyte);
+  const auto write = [&](std::byte* to, std::size_t bytes) {
+    backend->copy(in, {host_space, 2, values.data(), to, bytes});
+  };
+  write(first, 4 * megabyte);
+  write(second, 3 * megabyte);
+  write(first, 2 * megabyte);
+  EXPECT_EQ(failures(*backend, 3, path), (std::vector<bool>{false, true, false}));
+}
+
 TEST(FileBackend, TheVirtualClockChargesItsLink) {
   const auto backend = make_virtual_backend(machine_with_file(""));
   std::vector<std::byte> values(megabyte);
@@ -108,6 +151,66 @@ TEST(FileBackend, RefusesWhatItCannotDo) {
   EXPECT_NE(said([&] { make_backend(alone); }), "");
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_EQ(Machine::from_json(machine_with_file(path).to_json()).devices.back().path, path);
+}
+
+/// A setting for as long as it lives.
+class WithSetting {
+ public:
+  WithSetting(std::string key, std::string_view value) : key_(std::move(key)) {
+    Config::global().set(key_, value);
+  }
+  ~WithSetting() { Config::global().unset(key_); }
+  WithSetting(const WithSetting&) = delete;
+  WithSetting& operator=(const WithSetting&) = delete;
+
+ private:
+  std::string key_;
+};
+
+TEST(SpillSpace, IsADeviceWithALinkForEachDirection) {
+  const WithSetting rates("spill_rate", "2GB/s, 4GB/s");
+  const Machine alone = Machine::parse("emulated:2,memory=8MiB");
+  const Machine machine = with_spill(alone, fresh_path());
+  ASSERT_EQ(machine.devices.size(), 3u);
+  const Device& spill = machine.devices.back();
+  EXPECT_EQ(spill.name, "spill");
+  EXPECT_EQ(name(spill.kind), "file");
+  EXPECT_EQ(spill.path, fresh_path());
+  EXPECT_GT(spill.memory_bytes, megabyte);
+  EXPECT_DOUBLE_EQ(machine.copy_seconds(host_space, spill.space, 2e9), 1);
+  EXPECT_DOUBLE_EQ(machine.copy_seconds(spill.space, host_space, 2e9), 0.5);
+  EXPECT_EQ(Machine::from_json(machine.to_json()).to_json(), machine.to_json());
+  EXPECT_EQ(with_spill(machine, "another").to_json(), machine.to_json()) << "it has one";
+}
+
+TEST(SpillSpace, RatesAreMeasuredUnlessTheyAreStated) {
+  const Machine alone = Machine::parse("emulated:1,memory=8MiB");
+  const auto rate = [](const Machine& machine, int link) {
+    return machine.links[machine.links.size() - static_cast<std::size_t>(link)].bytes_per_second;
+  };
+  const Machine measured = with_spill(alone, fresh_path());
+  EXPECT_GT(rate(measured, 1), 1e5);
+  EXPECT_GT(rate(measured, 2), 1e5);
+  EXPECT_EQ(rate(with_spill(alone, fresh_path()), 1), rate(measured, 1)) << "once is enough";
+  const Machine supposed = with_spill(alone, fresh_path(), false);
+  EXPECT_EQ(rate(supposed, 1), 1e9);
+  EXPECT_EQ(rate(supposed, 2), 1e9);
+  const WithSetting stated("spill_rate", "3GB/s");
+  EXPECT_EQ(rate(with_spill(alone, fresh_path()), 1), 3e9);
+  EXPECT_EQ(rate(with_spill(alone, fresh_path(), false), 2), 3e9);
+}
+
+TEST(SpillSpace, ADescribedMachineKeepsItsFile) {
+  const std::string path = fresh_path() + ".json";
+  std::ofstream(path) << with_spill(Machine::parse("emulated:2,memory=8MiB"), "x", false).to_json();
+  const Machine machine = Machine::parse("machine=" + path + ":1,memory=4MiB,h2d=1GB/s,peer=2GB/s");
+  std::filesystem::remove(path);
+  ASSERT_EQ(machine.devices.size(), 2u) << "the file counts as no accelerator";
+  EXPECT_EQ(machine.devices[0].memory_bytes, std::size_t{4} << 20);
+  EXPECT_EQ(name(machine.devices[1].kind), "file");
+  EXPECT_GT(machine.devices[1].memory_bytes, std::size_t{4} << 20);
+  EXPECT_DOUBLE_EQ(machine.copy_seconds(host_space, machine.devices[1].space, 1e9), 1);
+  EXPECT_EQ(machine.route(1, 2), nullptr);
 }
 
 }  // namespace

@@ -4,8 +4,13 @@
 #include "engine/holds.h"
 
 #include <gtest/gtest.h>
+#include <quadriga/engine.h>
 
 #include <array>
+#include <latch>
+#include <optional>
+#include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "unit/engine/parts.h"
@@ -54,6 +59,40 @@ TEST_F(HoldsTest, EndsOnce) {
   parts_.holds.end(*hold);
   EXPECT_FALSE(is_held());
   EXPECT_EQ(parts_.executor.ended_holds, 1);
+}
+
+TEST_F(HoldsTest, IsAwaitedByTasksUntilItEnds) {
+  const auto hold = parts_.holds.hold({{&datum_, Access::update}}, never);
+  EXPECT_FALSE(Holds::is_awaited(*hold));
+  const TaskRef behind = parts_.submit(datum_, Access::read);
+  EXPECT_TRUE(Holds::is_awaited(*hold));
+  parts_.holds.end(*hold);
+  EXPECT_FALSE(Holds::is_awaited(*hold));
+  EXPECT_EQ(hold->task, nullptr) << "its slot may be another's";
+  parts_.end(behind);
+}
+
+TEST(HostAccessTest, MayBeAskedBesideTheEnginesEnd) {
+  Codelet reads{.name = "reads", .access = {Access::read}, .cpu = [](const Arguments&) {}};
+  constexpr int rounds = 20;
+  for (int round = 0; round < rounds; ++round) {
+    double home = 0;
+    EngineOptions options;
+    options.devices = round % 2 == 0 ? "cpu:1" : "emulated:1,memory=64KiB";
+    std::optional<Engine> engine(std::in_place, std::move(options));
+    const Data data = engine->data(&home, 1, 1, 1, DType::float64);
+    const HostAccess access = engine->on_host(data, Access::update);
+    engine->submit(reads, {{data, Access::read}});
+    ASSERT_TRUE(access.is_awaited());
+    std::latch asks(2);
+    std::thread other([&] {
+      asks.arrive_and_wait();
+      while (access.is_awaited()) std::this_thread::yield();
+    });
+    asks.arrive_and_wait();
+    engine.reset();
+    other.join();
+  }
 }
 
 TEST_F(HoldsTest, WhatTheThreadHasIsNoNewAccess) {

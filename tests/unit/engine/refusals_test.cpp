@@ -159,6 +159,28 @@ TEST_P(RefusalsTest, ManyOperandsAndLargeParameters) {
   EXPECT_EQ(home(0), 3 * 66);
 }
 
+TEST_P(RefusalsTest, AnAccessThatAChildLetsGoStaysItsParents) {
+  const Data data = tile();
+  Codelet& one = nothing({Access::update});
+  HostAccess access = engine().on_host(data, Access::update);
+  const Future behind = engine().submit(one, {{data, Access::update}});
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr unsigned patience = 60;  // Ends a child that waits for threads which it doesn't have.
+    alarm(patience);
+    const bool is_awaited = access.is_awaited();
+    access.release();
+    _exit(is_awaited ? 1 : 7);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "it waits for ever";
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_FALSE(engine().done(behind));
+  access.release();
+  wait();
+}
+
 TEST_P(RefusalsTest, UseAfterForkRaises) {
   const Data data = tile();
   Codelet& one = nothing({Access::update});

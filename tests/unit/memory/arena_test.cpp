@@ -52,6 +52,24 @@ TEST_F(ArenaTest, TakesTheSmallestBlockThatFits) {
   EXPECT_EQ(arena_.allocate(513), large);
 }
 
+TEST_F(ArenaTest, ThatIsCutEndsWithItsLastBlock) {
+  std::vector<std::size_t> blocks;
+  for (int block = 0; block < 4; ++block) blocks.push_back(*arena_.allocate(512));
+  arena_.deallocate(blocks[1]);
+  arena_.cut();
+  arena_.validate();
+  EXPECT_EQ(arena_.capacity(), 4 * 512u);
+  EXPECT_EQ(arena_.allocate(512), blocks[1]) << "what is free before it stays";
+  EXPECT_FALSE(arena_.allocate(256)) << "the rest is gone";
+  arena_.cut();
+  EXPECT_EQ(arena_.capacity(), 4 * 512u);
+  for (const std::size_t block : blocks) arena_.deallocate(block);
+  EXPECT_EQ(arena_.largest_free(), 4 * 512u);
+  arena_.cut();
+  EXPECT_EQ(arena_.capacity(), 0u);
+  EXPECT_FALSE(arena_.allocate(1));
+}
+
 TEST_F(ArenaTest, JoinsNeighboursWhicheverGoesFirst) {
   std::vector<std::size_t> blocks;
   for (int block = 0; block < 4; ++block) blocks.push_back(*arena_.allocate(1024));

@@ -24,7 +24,7 @@ class HandOverTest : public ::testing::Test, public TileForecast, public MemoryL
   explicit HandOverTest(const std::string& links = "peer=off")
       : machine_(Machine::parse("emulated:3,memory=1MiB," + links)),
         memory_(instructions_, machine_, resources(), *this, *this,
-                {.spill_bytes = room * tile_bytes, .spill_file = {}}) {}
+                {.spill_bytes = room * tile_bytes}) {}
 
   std::uint64_t next_use(TileId, SpaceId) const override { return no_next_use; }
   void copy_ended(StreamId, Reason, TileId, SpaceId, SpaceId, std::size_t,

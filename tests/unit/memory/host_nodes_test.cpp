@@ -178,7 +178,7 @@ class NearBuffersTest : public ::testing::Test, public TileForecast, public Memo
   std::uint64_t kernels_ = 0;
   Machine machine_ = machine();
   Instructions instructions_;
-  Memory memory_{instructions_, machine_, resources(), *this, *this, {4 * page, ""}};
+  Memory memory_{instructions_, machine_, resources(), *this, *this, {.spill_bytes = 4 * page}};
 };
 
 TEST_F(NearBuffersTest, WhatLeavesADeviceGoesToItsNode) {

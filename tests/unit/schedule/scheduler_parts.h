@@ -70,8 +70,7 @@ class SchedulerPartsTest : public ::testing::Test {
   explicit SchedulerPartsTest(std::size_t spill_bytes = SIZE_MAX,
                               const std::string& links = "peer=20GB/s")
       : machine_(Machine::parse("emulated:2,memory=16KiB," + links)),
-        memory_(instructions_, machine_, resources(), uses_, news_,
-                {.spill_bytes = spill_bytes, .spill_file = {}}) {
+        memory_(instructions_, machine_, resources(), uses_, news_, {.spill_bytes = spill_bytes}) {
     state_.memory = &memory_;
     codelet_.name = "task";
     codelet_.cpu = [](const Arguments&) {};

@@ -78,7 +78,16 @@ class Analysis:
 
     @cached_property
     def devices(self) -> list[DeviceUse]:
-        return [self._use(pid, name) for pid, name in self.trace.devices.items()]
+        """What each device did that runs tasks."""
+        files = self.files
+        found = self.trace.devices.items()
+        return [self._use(pid, name) for pid, name in found if name not in files]
+
+    @cached_property
+    def files(self) -> set[str]:
+        """Names of the devices that only store tiles."""
+        described = (self.trace.header.get("machine") or {}).get("devices", [])
+        return {each["name"] for each in described if each.get("kind") == "file"}
 
     def unsubmitted(self) -> int:
         """Of all units' nanoseconds not started: those before the next task was submitted."""
@@ -179,10 +188,15 @@ class Analysis:
         return dict(sorted(found.items(), key=lambda item: (-int(item[1].bytes.sum()), item[0])))
 
     def bytes_moved(self) -> dict[str, int]:
-        """Bytes into devices, out of them and between them."""
-        moved = {"in": 0, "out": 0, "peer": 0}
+        """Bytes into devices, out of them and between them; to the spill file and from it."""
+        moved = {"in": 0, "out": 0, "peer": 0, "to_file": 0, "from_file": 0}
         for (source, target), spans in self.ways.items():
-            kind = "in" if source == HOST else "out" if target == HOST else "peer"
+            if target in self.files:
+                kind = "to_file"
+            elif source in self.files:
+                kind = "from_file"
+            else:
+                kind = "in" if source == HOST else "out" if target == HOST else "peer"
             moved[kind] += int(spans.bytes.sum())
         return moved
 

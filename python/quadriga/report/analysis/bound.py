@@ -64,7 +64,7 @@ def _workers(described: list[dict[str, Any]]) -> int:
     """How many kernels a device can run without sharing, by its description if there is one."""
     if described and described[0].get("kind") == "cpu":
         return int(described[0].get("cores") or 0)
-    return 1
+    return 0 if described and described[0].get("kind") == "file" else 1
 
 
 def _path_seconds(trace: Trace) -> float:

@@ -182,6 +182,9 @@ def summary_text(trace: Trace, width: int = 24) -> str:
         f"  moved  {formats.size(moved['in'])} in, {formats.size(moved['out'])} out,"
         f" {formats.size(moved['peer'])} between devices"
     )
+    if moved["to_file"] or moved["from_file"]:
+        there, back = formats.size(moved["to_file"]), formats.size(moved["from_file"])
+        lines.append(f"  spill  {there} to the file, {back} back")
     totals = facts["totals"]
     counted = ", ".join(f"{formats.count(totals[key])} {key.replace('_', '-')}" for key in COUNTED)
     lines.append(f"  counts {counted}")
