@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,19 @@ def test_the_first_chunk_that_fails_is_raised_wherever_it_fails(devices: str) ->
         pipeline.run()
 
 
+def test_a_million_sizes_are_an_array_and_no_list() -> None:
+    pipeline = quadriga.Pipeline(devices="cpu:1", look_ahead=1)
+    pipeline.source(lambda number: np.zeros(1), sizes=np.ones(1_000_000))
+    tracemalloc.start()
+    try:
+        for _ in pipeline.results(in_order=False):
+            break
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 4e6, "a list of as many floats has 32 MB"
+
+
 def test_a_list_keeps_its_arrays() -> None:
     arrays = [np.full(n, float(n)) for n in (3, 1, 2)]
     pipeline = doubling("emulated:2,memory=1MiB").source(arrays, sizes=[len(a) for a in arrays])
@@ -265,7 +279,8 @@ def test_a_search_by_an_index(tmp_path: Path, devices: str) -> None:
         (TEXT, INDEX.replace("25", "32"), "doesn't fit .* at record 'c'"),
         (TEXT, INDEX + f"d\t{2**62}\t99\t1\t{2**62}\n", "doesn't fit .* at record 'd'"),
         (TEXT, INDEX + "d\t8\t-99\t8\t9\n", "doesn't fit .* at record 'd'"),
-        (TEXT.replace(b"\n> none", b" > none"), INDEX, "doesn't fit .* at record"),
+        (TEXT.replace(b"\n> none", b" > none"), INDEX, "record 'a' has '>' at position 7"),
+        (TEXT.replace(b"\n> none", b"\n  none"), INDEX, "doesn't fit .* at record 'a'"),
         (TEXT, "a\t6\tnine\t4\t5\n", "can't be read as an index"),
         (TEXT, "a\t6\n", "can't be read as an index"),
         (TEXT, "", "goes on behind its last record"),
