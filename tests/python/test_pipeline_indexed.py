@@ -138,6 +138,22 @@ def test_the_first_chunk_that_fails_is_raised_wherever_it_fails(devices: str) ->
         pipeline.run()
 
 
+def test_the_end_is_not_known_while_the_last_chunk_waits_for_room() -> None:
+    """Small chunks come first then; once all are known, the largest would."""
+    lengths, order = [559, 2431, 1597, 1852, 6136], []
+
+    def note(array: Any) -> None:
+        order.append(int(array[0]))
+
+    machine = "emulated:1,memory=1MiB,h2d=20MB/s,d2h=20MB/s"
+    with quadriga.Engine(machine, virtual_clock=True) as engine:
+        pipeline = quadriga.Pipeline(engine=engine, host_memory=74_448)
+        pipeline.source(lambda number: np.full(lengths[number], float(number)), sizes=lengths)
+        pipeline.kernel(note, updates=["array"], cost=quadriga.Cost.of_seconds(1.17e-3))
+        assert [chunk.number for chunk in pipeline.results(in_order=True)] == [0, 1, 2, 3, 4]
+    assert order == [0, 2, 1, 3, 4]
+
+
 def test_a_million_sizes_are_an_array_and_no_list() -> None:
     pipeline = quadriga.Pipeline(devices="cpu:1", look_ahead=1)
     pipeline.source(lambda number: np.zeros(1), sizes=np.ones(1_000_000))
