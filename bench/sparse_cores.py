@@ -4,11 +4,13 @@
 
 usage: python bench/sparse_cores.py [--devices cpu:2] [--iterations N] [--rounds N] [CASE...]
 
-Cases are `elastic N`, a box of N^3 nodes with 3 x 3 blocks, and `7-point N`, a grid. Both calls
+Cases are `elastic N`, a box of N^3 nodes with 3 x 3 blocks, `7-point N`, a grid, and `FILE.npz`, as
+`scipy.sparse.save_npz` writes it (`bench/sparse_table.py prepare` makes the piston's). Both calls
 make the same number of iterations, one after the other in each round; values are ratios of their
 medians, by the clock and by CPU time: on idle cores two threads need half the CPU time's ratio.
 `floor` is what the iterations must read and write, at the rate at which as many threads read an
-array that no cache holds, measured in the same run.
+array that no cache holds, measured in the same run. `products_cpu_seconds` are CPU time of a
+product, ours and, where it is installed, MKL's with its inspector, in turn, the least of `rounds`.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ from concurrent.futures import ThreadPoolExecutor
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from scipy.sparse import load_npz
 from scipy.sparse.linalg import LinearOperator
 from scipy.sparse.linalg import cg as cg_of_scipy
 
 import quadriga
 from quadriga import sparse
+from quadriga.bench import sparse_peers
 from quadriga.bench.elasticity import box_stiffness
 
 KINDS = {
@@ -58,9 +62,27 @@ def spent(work: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - begin, time.process_time() - used
 
 
+def products_cpu_seconds(
+    solver: sparse.Solver, a: object, b: np.ndarray, rounds: int, count: int = 20
+) -> dict[str, float]:
+    peers = sparse_peers.products(a, b, solver.engine)
+    ways = {"quadriga": lambda count: solver.measure_product(count - 1)}  # and one before
+    ways |= {name: peer for name, peer in peers.items() if name == "MKL"}
+    least = dict.fromkeys(ways, float("inf"))
+    for _ in range(rounds):
+        for name, work in ways.items():
+            begin = time.process_time()
+            work(count)
+            least[name] = min(least[name], (time.process_time() - begin) / count)
+    return least
+
+
 def measure(case: str, engine: quadriga.Engine, iterations: int, rounds: int) -> dict[str, object]:
-    kind, size = case.split()
-    a = KINDS[kind](int(size))
+    if case.endswith(".npz"):
+        a = load_npz(case).tocsr()
+    else:
+        kind, size = case.split()
+        a = KINDS[kind](int(size))
     b = np.random.default_rng(1).standard_normal(a.shape[0])
     inverse = 1 / a.diagonal()
     jacobi = LinearOperator(a.shape, matvec=lambda r: inverse * r, dtype=b.dtype)
@@ -92,6 +114,7 @@ def measure(case: str, engine: quadriga.Engine, iterations: int, rounds: int) ->
         "read_gb_a_second_of_one": read_rate(1) / 1e9,
         "setup_seconds": solver.plan["seconds"],
         "product_seconds": solver.measure_product(20), "format": solver.plan["format"],
+        "products_cpu_seconds": products_cpu_seconds(solver, a, b, rounds),
         "threads": threads, "load": os.getloadavg()[0],
     }  # fmt: skip
 

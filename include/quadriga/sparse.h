@@ -67,7 +67,10 @@ struct SolverOptions {
   bool records_ahead = true;
   Exchange exchange = Exchange::automatic;
   CopyRoute route = CopyRoute::automatic;
-  /// Whether rows that need nothing of other parts are multiplied while the others' halo travels.
+  /// By columns, M is blocks of rows, and iterations of several parts aren't recorded.
+  Split split = Split::rows;
+  /// Whether rows, or columns, that need nothing of other parts are multiplied while the halo
+  /// travels.
   /// Unset: where devices have a memory of their own and the model predicts no loss.
   std::optional<bool> overlap = {};
   /// Of chebyshev's polynomial, which takes one product less, or of those that smooth on levels.
@@ -155,8 +158,9 @@ class Solver {
  public:
   /// Errors: invalid_argument if A isn't square, offsets aren't ascending, a column is out of
   ///         range, or the diagonal of M has a zero or isn't finite, naming the row; if
-  ///         iterations are to be recorded and can't; if the number of
-  ///         rows isn't a multiple of 2, 3 or 4 for format `blocks`; or if levels don't fit.
+  ///         iterations are to be recorded and can't; if a split by columns meets an M of
+  ///         several steps; if the number of rows isn't a multiple of 2, 3 or 4 for format
+  ///         `blocks`; or if levels don't fit.
   Solver(Engine& engine, const CsrView& a, const SolverOptions& options = {});
   /// The same of rows that are read range by range: at most a part's at once. M isn't aggregation.
   /// Errors: also what the source throws; invalid_argument if it reads other sizes than asked for.

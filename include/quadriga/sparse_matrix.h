@@ -27,7 +27,7 @@ struct RowSource {
   std::int64_t rows = 0;
   DType dtype = DType::float64;
   /// The rows [first, last): a matrix of last - first rows and `rows` columns, valid until the next
-  /// call. Called by the thread that makes or updates a solver, three times for each row, and
+  /// call. Called by the thread that makes or updates a solver, up to four times for each row, and
   /// expected to find the same elements each time. May throw.
   std::function<CsrView(std::int64_t first, std::int64_t last)> read = {};
 };

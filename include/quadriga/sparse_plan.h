@@ -29,6 +29,17 @@ enum class CopyRoute : std::uint8_t {
   host,       ///< By way of the host, always.
 };
 
+/// How a part's product is divided into what needs nothing of other parts, and the rest.
+enum class Split : std::uint8_t {
+  rows,  ///< Rows stay whole. The same bits for any number of parts.
+  /// Own columns of all rows, then those of each other part once its elements are here, in the
+  /// order of parts. Bits depend on the parts, and are the same again for the same ones.
+  columns,
+};
+
+/// "rows" or "columns".
+std::string_view name(Split split) noexcept;
+
 /// How iterations of conjugate gradients are arranged. All have the same bits for any number of
 /// devices of a kind, each its own. With M of several steps they are classic. The automatic choice
 /// looks at what a device's memory holds: under another limit it may be another, with its bits.
@@ -54,6 +65,8 @@ enum class ProductMode : std::uint8_t {
 struct ProductModel {
   double compute_seconds = 0;   ///< Its bytes at the rate of the device's memory.
   double exchange_seconds = 0;  ///< Its halo, over otherwise idle links.
+  /// With overlap, as the split allows: what needs the halo is computed when that is here.
+  double reachable_seconds = 0;
 
   double in_turn_seconds() const noexcept { return compute_seconds + exchange_seconds; }
   double overlapped_seconds() const noexcept { return std::max(compute_seconds, exchange_seconds); }
@@ -78,10 +91,11 @@ struct LevelReport {
 
 /// How the rows are partitioned.
 struct PlanReport {
-  std::int64_t block_rows = 0;             ///< Rows per block of the sums.
-  int dense_rows = 1;                      ///< Of a dense block, if the format has those.
-  CgMethod method = CgMethod::classic;     ///< Of checked solves.
-  std::string method_reason;               ///< Why that one.
+  std::int64_t block_rows = 0;          ///< Rows per block of the sums.
+  int dense_rows = 1;                   ///< Of a dense block, if the format has those.
+  CgMethod method = CgMethod::classic;  ///< Of checked solves.
+  std::string method_reason;            ///< Why that one.
+  Split split = Split::rows;
   bool recorded = false;                   ///< Whether several iterations are one program.
   std::vector<bool> overlaps;              ///< Of each part: whether its inner rows don't wait.
   std::vector<std::int64_t> first_rows;    ///< Of each part, and the number of rows.

@@ -52,6 +52,7 @@ Dict as_dict(const sparse::ProductModel& model) {
   dict["exchange_seconds"] = model.exchange_seconds;
   dict["in_turn_seconds"] = model.in_turn_seconds();
   dict["overlapped_seconds"] = model.overlapped_seconds();
+  dict["reachable_seconds"] = model.reachable_seconds;
   dict["largest_gain"] = model.largest_gain();
   return dict;
 }
@@ -210,6 +211,7 @@ class PySolver {
     dict["bytes"] = report.bytes;
     dict["method"] = sparse::name(report.method);
     dict["method_reason"] = report.method_reason;
+    dict["split"] = sparse::name(report.split);
     dict["recorded"] = report.recorded;
     nb::list overlaps;
     for (const bool each : report.overlaps) overlaps.append(each);
@@ -272,6 +274,10 @@ void set_aggregation(sparse::SolverOptions& options, ArrayAddress near_null, int
 void set_method(sparse::SolverOptions& options, int method, bool fast) {
   options.method = static_cast<sparse::CgMethod>(method);
   options.fast = fast;
+}
+
+void set_split(sparse::SolverOptions& options, int split) {
+  options.split = static_cast<sparse::Split>(split);
 }
 
 void set_records_ahead(sparse::SolverOptions& options, bool ahead) {
@@ -354,6 +360,7 @@ void bind_sparse(nb::module_& module) {
       .def("set_aggregation", &set_aggregation, nb::arg("near_null"), nb::arg("vectors"),
            nb::arg("unknowns"), nb::arg("strength"))
       .def("set_method", &set_method, nb::arg("method"), nb::arg("fast"))
+      .def("set_split", &set_split, nb::arg("split"))
       .def("set_records_ahead", &set_records_ahead, nb::arg("ahead"))
       .def("set_spill", &set_spill, nb::arg("file"))
       .def("add_level", &add_level, nb::arg("restriction"), nb::arg("prolongation"),

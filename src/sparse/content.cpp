@@ -48,6 +48,9 @@ void check(const RowReader& reader, const SolverOptions& options) {
   if (options.precondition == Precondition::hierarchy)
     check_levels(options.levels, a.rows, a.dtype);
   require(options.parts >= 0, fmt::format("{} parts; expected 0 or more", options.parts));
+  require(options.split == Split::rows || !has_steps(options.precondition),
+          "a split by columns with an M of several steps; expected one of blocks of rows, or rows "
+          "that stay whole");
 }
 
 /// What is stored with the rows: the blocks of M, or of its smoother.
@@ -55,6 +58,23 @@ Precondition scaling_of(Precondition precondition, int inverse_rows) {
   if (has_levels(precondition))
     return inverse_rows > 1 ? Precondition::block_jacobi : Precondition::jacobi;
   return precondition == Precondition::chebyshev ? Precondition::jacobi : precondition;
+}
+
+double bytes_of(const CsrView& a, std::int64_t row_bytes) {
+  return static_cast<double>(a.elements) * static_cast<double>(size_of(a.dtype) + sizeof(int)) +
+         static_cast<double>(a.rows) * static_cast<double>(row_bytes);
+}
+
+bool is_on_cores(const Machine& machine, DeviceId device) {
+  return device == no_device || machine.devices[device].kind == DeviceKind::cpu;
+}
+
+/// Rows on cores have the bits of those on devices that run the same variants; others' bits depend
+/// on which rows they are, and so on the number of devices.
+bool may_add_cores(const Machine& machine, const SolverOptions& options) {
+  return options.fast || std::ranges::none_of(machine.devices, [](const Device& each) {
+           return is_accelerator(each.kind) && variants_of(each.kind) != DeviceKind::cpu;
+         });
 }
 
 constexpr int degree_alone = 4;
@@ -70,7 +90,7 @@ SolverContent::SolverContent(Engine& engine, const RowReader& reader, const Solv
       goes_by_host_(given.route == CopyRoute::host),
       precondition_(given.precondition),
       degree_(given.degree),
-      memory_(given.spill) {
+      stored_(engine, given.spill) {
   const auto begin = std::chrono::steady_clock::now();
   const CsrView& a = reader.outline();
   check(reader, given);
@@ -89,8 +109,8 @@ SolverContent::SolverContent(Engine& engine, const RowReader& reader, const Solv
                                       options.method, has_steps(precondition_), spread);
   report_.method = choice.method;
   report_.method_reason = std::move(choice.reason);
-  place(a, options);
-  plan_parts(reader);
+  report_.split = options.split;
+  place(reader, options);
   is_recorded_ = report_.recorded = choose_recorded(options);
   must_record_ = options.recorded.value_or(false);
   store(reader, options);
@@ -101,7 +121,7 @@ SolverContent::SolverContent(Engine& engine, const RowReader& reader, const Solv
   const Streaming streaming = model_streaming(engine.machine(), plans_, report_.devices, method());
   report_.streamed_bytes = streaming.bytes;
   report_.streamed_seconds = streaming.seconds;
-  if (streaming.bytes > 0) store_heads();
+  if (streaming.bytes > 0) stored_.add_heads(plans_);
   for (std::size_t part = 0; part < parts(); ++part)
     report_.overlaps.push_back(choose_overlap(part));
   make_levels(a, options);
@@ -115,8 +135,6 @@ SolverContent::~SolverContent() {
     idle_.reset();
     codelets_.clear();
     levels_.reset();
-    engine_.remove(matrices_, true);
-    engine_.remove(heads_, true);
   } catch (...) {
     // An engine that has broken down said so where somebody waited.
   }
@@ -144,10 +162,8 @@ std::int64_t SolverContent::row_bytes_of(CgMethod method) const noexcept {
 
 Places SolverContent::places_of(const CsrView& a, const SolverOptions& options,
                                 CgMethod method) const {
-  const double bytes =
-      static_cast<double>(a.elements) * static_cast<double>(size_of(a.dtype) + sizeof(int)) +
-      static_cast<double>(a.rows) * static_cast<double>(row_bytes_of(method));
-  return choose_places(engine_, options.parts, bytes, !options.recorded);
+  return choose_places(engine_, {options.parts, bytes_of(a, row_bytes_of(method)),
+                                 !options.recorded, may_add_cores(engine_.machine(), options)});
 }
 
 /// The devices that classic iterations would run on, each once.
@@ -160,10 +176,27 @@ std::vector<DeviceId> SolverContent::spread_over(const CsrView& a,
   return devices;
 }
 
-void SolverContent::place(const CsrView& a, const SolverOptions& options) {
+void SolverContent::place(const RowReader& reader, const SolverOptions& options) {
   report_.block_rows = units_.block_rows;
   report_.dense_rows = units_.dense_rows;
+  const CsrView& a = reader.outline();
   const Places places = places_of(a, options, report_.method);
+  cut(a, places);
+  plan_parts(reader);
+  if (places.saved_by_cores == 0) return;
+  std::vector<bool> on_cores;
+  for (const DeviceId each : report_.devices)
+    on_cores.push_back(is_on_cores(engine_.machine(), each));
+  const double added =
+      exchange_with(engine_.machine(), plans_, report_.devices, on_cores, dtype_, options.route);
+  if (added < places.saved_by_cores) return;
+  cut(a, choose_places(engine_, {0, bytes_of(a, row_bytes_of(report_.method)), true, false}));
+  plan_parts(reader);
+}
+
+void SolverContent::cut(const CsrView& a, const Places& places) {
+  report_.first_rows.clear();
+  report_.devices.clear();
   const std::vector<std::int64_t> first =
       cut_rows(a, report_.block_rows, places.weights, row_bytes_of(report_.method));
   for (std::size_t part = 0; part < places.devices.size(); ++part) {
@@ -178,13 +211,13 @@ void SolverContent::place(const CsrView& a, const SolverOptions& options) {
 void SolverContent::plan_parts(const RowReader& reader) {
   const std::vector<std::int64_t>& first = report_.first_rows;
   const std::size_t count = report_.devices.size();
-  halos_.resize(count);
+  halos_.assign(count, {});
   reader.each(first, [&](std::size_t part, const CsrView& a) {
     halos_[part] = find_halo(a, first[part], first[part + 1], units_, on_host(engine_));
   });
   transfers_ = plan_exchange(halos_, first);
-  plans_.resize(count);
-  send_rows_.resize(count);
+  plans_.assign(count, {});
+  send_rows_.assign(count, {});
   for (const HaloTransfer& each : transfers_) {
     const auto from = static_cast<std::size_t>(each.from);
     const auto to = static_cast<std::size_t>(each.to);
@@ -201,38 +234,21 @@ PartRows SolverContent::rows_of(std::size_t part) const {
 }
 
 void SolverContent::store(const RowReader& reader, const SolverOptions& options) {
-  tiles_.resize(parts());
+  stored_.plan(report_.split, storage_, parts());
+  SolverOptions stored = options;
+  stored.precondition = scaling_;
   reader.each(report_.first_rows, [&](std::size_t part, const CsrView& a) {
-    PartShape& shape = plans_[part].shape;
-    RowPieces pieces{on_host(engine_)};
-    shape = shape_of(a, rows_of(part), storage_, pieces);
-    tiles_[part] = memory_.allocate(shape.bytes);
-    SolverOptions stored = options;
-    stored.precondition = scaling_;
-    pack(a, rows_of(part), shape, stored, pieces, tiles_[part].get());
+    stored_.store(part, {a, rows_of(part), report_.first_rows}, stored, plans_[part]);
   });
   for (std::size_t part = 0; part < parts(); ++part) {
     const PartShape& shape = plans_[part].shape;
-    matrices_.push_back(EngineAccess::add(
-        engine_, no_device, {tiles_[part].get(), shape.bytes, 1, shape.bytes, DType::bytes}, {},
-        true));
     report_.halo_rows.push_back(shape.halo);
     std::int64_t border = 0;
     for (std::int64_t block = 0; block < shape.blocks; ++block)
       if (halos_[part].border[static_cast<std::size_t>(block)])
         border += std::min(shape.block_rows, shape.rows - block * shape.block_rows);
     report_.border_rows.push_back(border);
-    report_.bytes.push_back(static_cast<std::size_t>(shape.bytes));
-  }
-}
-
-void SolverContent::store_heads() {
-  for (std::size_t part = 0; part < parts(); ++part) {
-    const std::int64_t bytes = plans_[part].shape.head_bytes;
-    const StoredTile& tile = head_tiles_.emplace_back(memory_.allocate(bytes));
-    std::copy_n(tiles_[part].get(), bytes, tile.get());
-    heads_.push_back(EngineAccess::add(engine_, no_device,
-                                       {tile.get(), bytes, 1, bytes, DType::bytes}, {}, true));
+    report_.bytes.push_back(static_cast<std::size_t>(stored_bytes(plans_[part])));
   }
 }
 
@@ -247,31 +263,15 @@ void SolverContent::update(const RowReader& reader, const void* diagonal) {
   require(
       reader.is_whole() || precondition_ != Precondition::aggregation,
       "update(): aggregation needs the whole matrix in memory, and this one is a source of rows");
-  std::vector<StoredTile> made(parts());
+  std::vector<StoredMatrix::Tiles> made(parts());
   reader.each(report_.first_rows, [&](std::size_t part, const CsrView& a) {
-    const PartShape& shape = plans_[part].shape;
-    const auto [first, last] = std::pair(first_row(part), first_row(part + 1));
-    const Halo halo = find_halo(a, first, last, units_, on_host(engine_));
-    RowPieces pieces{on_host(engine_)};
-    const PartShape found = shape_of(a, rows_of(part), storage_, pieces);
-    require(halo.columns == halos_[part].columns && found.elements == shape.elements &&
-                found.narrow == shape.narrow,
+    const Halo halo = find_halo(a, first_row(part), first_row(part + 1), units_, on_host(engine_));
+    require(halo.columns == halos_[part].columns,
             "update(): A has elements in other places than before; make a new solver");
-    made[part] = memory_.allocate(shape.bytes);
-    pack(a, rows_of(part), shape, options, pieces, made[part].get());
-    require(same_pattern(shape, made[part].get(), tiles_[part].get()),
-            "update(): A has elements in other places than before; make a new solver");
+    made[part] =
+        stored_.make_again(part, {a, rows_of(part), report_.first_rows}, options, plans_[part]);
   });
-  const auto exchange = [&] {
-    for (std::size_t part = 0; part < parts(); ++part) {
-      const HostAccess access = engine_.on_host(matrices_[part], Access::write);
-      std::swap_ranges(tiles_[part].get(), tiles_[part].get() + plans_[part].shape.bytes,
-                       made[part].get());
-      if (heads_.empty()) continue;
-      const HostAccess head = engine_.on_host(heads_[part], Access::write);
-      std::copy_n(tiles_[part].get(), plans_[part].shape.head_bytes, head_tiles_[part].get());
-    }
-  };
+  const auto exchange = [&] { stored_.exchange(made, plans_); };
   exchange();
   try {
     if (level_maker_) set_levels(level_maker_->make_again(outline));
@@ -313,22 +313,24 @@ bool SolverContent::choose_overlap(std::size_t part) const {
 
 bool SolverContent::can_overlap(std::size_t part) const {
   const PartShape& shape = plans_[part].shape;
-  return shape.inner_blocks > 0 && shape.inner_blocks < shape.blocks;
+  return shape.has_remainders || (shape.inner_blocks > 0 && shape.inner_blocks < shape.blocks);
 }
 
 /// A program has one part a device; cores have nothing to gain from it. Of several devices it needs
 /// the memory in each other's reach, and an M that is part of a step.
 bool SolverContent::choose_recorded(const SolverOptions& options) const {
   const std::set<DeviceId> devices(report_.devices.begin(), report_.devices.end());
-  const bool has_cores = devices.contains(no_device);
+  const bool has_cores = std::ranges::any_of(
+      devices, [this](DeviceId each) { return is_on_cores(engine_.machine(), each); });
   const bool is_alone = parts() == 1 && !has_cores;
   const bool are_several = parts() > 1 && devices.size() == parts() && !has_cores &&
                            !goes_by_host_ && !has_steps(precondition_) &&
+                           options.split == Split::rows &&
                            can_meet(engine_.machine(), report_.devices);
   require(is_alone || are_several || parts() == 0 || !options.recorded.value_or(false),
           fmt::format("recorded iterations need one part of the rows a device, and on several "
-                      "devices peer access, no route by way of the host and an M of blocks of "
-                      "rows; here are {} parts on {}",
+                      "devices peer access, no route by way of the host, rows that stay whole and "
+                      "an M of blocks of rows; here are {} parts on {}",
                       parts(), has_cores ? "cores" : fmt::format("{} devices", devices.size())));
   const bool pays =
       is_alone || (are_several && properties_of(engine_.machine().devices[device(0)].kind).records);

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "sparse/formats.h"
@@ -16,7 +17,7 @@
 #include "sparse/levels.h"
 #include "sparse/pack.h"
 #include "sparse/row_reader.h"
-#include "sparse/tile_memory.h"
+#include "sparse/stored_matrix.h"
 
 namespace quadriga::sparse {
 
@@ -53,10 +54,12 @@ class SolverContent {
   const PartPlan& plan(std::size_t part) const { return plans_[part]; }
   std::int64_t first_row(std::size_t part) const { return report_.first_rows[part]; }
   const std::vector<HaloTransfer>& transfers() const noexcept { return transfers_; }
-  Data matrix(std::size_t part) const { return matrices_[part]; }
+  Data matrix(std::size_t part) const { return stored_.matrix(part); }
+  /// By arrival, where products are split by columns: the elements in the sender's columns.
+  std::span<const Data> remainders(std::size_t part) const { return stored_.remainders(part); }
   /// What tasks other than products read of it. A matrix that passes through its devices has copies
   /// of these arrays, so that it passes once an iteration.
-  Data head(std::size_t part) const { return heads_.empty() ? matrices_[part] : heads_[part]; }
+  Data head(std::size_t part) const { return stored_.head(part); }
   DeviceId device(std::size_t part) const { return report_.devices[part]; }
   /// Whether a part's product is two tasks, so that the first needn't wait for the halo.
   bool splits(std::size_t part) const { return report_.overlaps[part]; }
@@ -87,11 +90,11 @@ class SolverContent {
   std::int64_t row_bytes_of(CgMethod method) const noexcept;
   Places places_of(const CsrView& a, const SolverOptions& options, CgMethod method) const;
   std::vector<DeviceId> spread_over(const CsrView& a, const SolverOptions& options) const;
-  void place(const CsrView& a, const SolverOptions& options);
+  void place(const RowReader& reader, const SolverOptions& options);
+  void cut(const CsrView& a, const Places& places);
   void plan_parts(const RowReader& a);
   PartRows rows_of(std::size_t part) const;
   void store(const RowReader& a, const SolverOptions& options);
-  void store_heads();
   bool choose_recorded(const SolverOptions& options) const;
   bool choose_overlap(std::size_t part) const;
   SolverOptions completed(const RowReader& a, const SolverOptions& options);
@@ -117,11 +120,7 @@ class SolverContent {
   std::vector<std::vector<std::int64_t>> send_rows_;  ///< Of the matrix, by part.
   std::vector<HaloTransfer> transfers_;
   std::vector<PartPlan> plans_;
-  TileMemory memory_;  ///< Of the next two.
-  std::vector<StoredTile> tiles_;
-  std::vector<Data> matrices_;
-  std::vector<StoredTile> head_tiles_;  ///< Empty if the devices hold all parts.
-  std::vector<Data> heads_;             ///< The same.
+  StoredMatrix stored_;
   std::unique_ptr<Levels> levels_;
   std::unique_ptr<LevelMaker> level_maker_;
   mutable std::mutex mutex_;  ///< Guards the codelets and the data.
@@ -140,12 +139,19 @@ RunAll on_host(Engine& engine);
 struct Places {
   std::vector<DeviceId> devices;
   std::vector<double> weights;
+  double saved_by_cores = 0;  ///< Seconds an iteration, if cores beside devices got parts.
 };
 
-/// `wanted`: parts; 0: one a device or core, more where `bytes` don't fit the devices beside
-/// others. `may_leave_out`: those devices only that make an iteration shorter by the machine's
-/// figures, or by a measurement where these don't decide: more of them read less each, but wait for
-/// each other's sums.
-Places choose_places(Engine& engine, int wanted, double bytes, bool may_leave_out);
+struct PlacesWanted {
+  int parts = 0;     ///< 0: one a device or core, more where the bytes don't fit beside others.
+  double bytes = 0;  ///< Of the matrix and an iteration's vectors.
+  /// Those devices only that make an iteration shorter by the machine's figures, or by a
+  /// measurement where these don't decide: more of them read less each, but wait for each other's
+  /// sums.
+  bool may_leave_out = false;
+  bool may_add_cores = false;  ///< Then also those of the host that make it shorter.
+};
+
+Places choose_places(Engine& engine, const PlacesWanted& asked);
 
 }  // namespace quadriga::sparse

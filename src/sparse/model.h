@@ -28,6 +28,12 @@ std::vector<ProductEstimate> estimate_products(const Machine& machine,
                                                std::span<const PartPlan> plans,
                                                std::span<const DeviceId> devices, bool has_lists);
 
+/// Seconds of the part that waits longest for what it exchanges with chosen parts, or they with it,
+/// over otherwise idle links.
+double exchange_with(const Machine& machine, std::span<const PartPlan> plans,
+                     std::span<const DeviceId> devices, const std::vector<bool>& chosen,
+                     DType dtype, CopyRoute route);
+
 /// What doesn't fit the devices and passes their links in each iteration.
 struct Streaming {
   double bytes = 0;    ///< Of all devices.

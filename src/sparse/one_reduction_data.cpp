@@ -67,18 +67,25 @@ void OneReductionData::move(const VectorMove& move) {
 void OneReductionData::multiply() {
   for (std::size_t part = 0; part < content_.parts(); ++part) {
     const OneReductionPart& codelets = codelets_.part(part);
-    const auto first = [&](Access sums) {
-      take(content_.matrix(part), Access::read);
+    const auto of = [&](Data matrix, Access sums) {
+      take(matrix, Access::read);
       take(of_.work[part], Access::update);
       take(of_.product_sums[part], sums);
     };
-    first(Access::write);
-    if (content_.splits(part)) {
-      submit(codelets.inner, part);
-      first(Access::update);
+    const std::span<const Data> remainders = content_.remainders(part);
+    const bool splits = content_.splits(part);
+    of(content_.matrix(part), Access::write);
+    if (splits) submit(codelets.inner, part);
+    if (splits && remainders.empty()) of(content_.matrix(part), Access::update);
+    if (!splits || remainders.empty()) {
+      take(of_.arrivals[part], Access::read);
+      submit(splits ? codelets.border : codelets.product, part);
     }
-    take(of_.arrivals[part], Access::read);
-    submit(content_.splits(part) ? codelets.border : codelets.product, part);
+    for (std::size_t i = 0; i < remainders.size(); ++i) {
+      of(remainders[i], Access::update);
+      if (splits) take(of_.arrivals[part][i], Access::read);
+      submit(splits ? codelets.remainders[i] : codelets.resting[i], part);
+    }
   }
 }
 

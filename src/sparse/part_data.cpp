@@ -186,12 +186,14 @@ void PartData::judge_direction() {
 }
 
 void PartData::product_of(std::size_t part, ProductParams params, ProductMode mode) {
-  const auto first = [&](Access sums) {
-    take(content_.matrix(part), Access::read);
+  const auto of = [&](Data matrix, Access sums) {
+    take(matrix, Access::read);
     take(state_, Access::read);
     take(work_[part], Access::update);
     take(product_sums_[part], sums);
   };
+  const auto first = [&](Access sums) { of(content_.matrix(part), sums); };
+  const std::span<const Data> remainders = content_.remainders(part);
   const PartCodelets& codelets = codelets_.part(part);
   const bool splits = mode == ProductMode::planned
                           ? content_.splits(part)
@@ -199,6 +201,14 @@ void PartData::product_of(std::size_t part, ProductParams params, ProductMode mo
   first(Access::write);
   if (mode == ProductMode::compute) {
     submit(codelets.alone, part, params);
+  } else if (splits && !remainders.empty()) {
+    submit(codelets.inner, part, params);
+    for (std::size_t i = 0; i < remainders.size(); ++i) {
+      of(remainders[i], Access::update);
+      take(arrivals_[part][i], Access::read);
+      submit(codelets.remainders[i], part, params);
+    }
+    return;
   } else if (splits) {
     submit(codelets.inner, part, params);
     first(Access::update);
@@ -207,6 +217,10 @@ void PartData::product_of(std::size_t part, ProductParams params, ProductMode mo
   } else {
     take_arrivals(part);
     submit(codelets.product, part, params);
+  }
+  for (std::size_t i = 0; i < remainders.size(); ++i) {
+    of(remainders[i], Access::update);
+    submit(codelets.resting[i], part, params);
   }
 }
 
@@ -323,6 +337,13 @@ void PartData::apply(const std::vector<Data>& y) {
     take(work_[part], Access::update);
     take_arrivals(part);
     submit(codelets_.part(part).apply, part);
+    const std::span<const Data> remainders = content_.remainders(part);
+    for (std::size_t i = 0; i < remainders.size(); ++i) {
+      take(remainders[i], Access::read);
+      take(y[part], Access::update);
+      take(work_[part], Access::update);
+      submit(codelets_.part(part).additions[i], part);
+    }
   }
 }
 

@@ -55,6 +55,8 @@ int parts_of_device(double bytes, double memory_bytes) {
 /// What the machine's figures say that waiting takes is too little by less than this factor: a
 /// larger saving needs no measurement.
 constexpr double largest_error = 20;
+/// Of an iteration: cores that save less may as well not.
+constexpr double least_share_saved = 0.03;
 
 /// The fastest devices, as many as make an iteration shortest; all where rates aren't known.
 std::vector<DeviceId> worthwhile(Engine& engine, std::vector<DeviceId> devices, double bytes) {
@@ -96,6 +98,38 @@ std::vector<DeviceId> worthwhile(Engine& engine, std::vector<DeviceId> devices, 
   return devices;
 }
 
+/// What an iteration takes by the machine's figures: reading, and waiting for each other.
+double seconds_of_iteration(const Machine& machine, std::span<const DeviceId> devices, double bytes,
+                            double waiting_factor) {
+  double rates = 0;
+  for (const DeviceId each : devices) rates += rate_of(machine, machine.devices[each]);
+  return bytes / rates + waiting_factor * waiting_seconds(machine, devices);
+}
+
+/// Adds the host's cores, a part each, where they shorten an iteration. The saving is less what
+/// crosses their links, which whoever cuts the rows must look at.
+double add_cores(Engine& engine, std::vector<DeviceId>& devices, double bytes) {
+  const Machine& machine = engine.machine();
+  const auto has_rate = [&](const Device& device) {
+    return machine.has_kernel(device, Cost::of_work(0, 0).kernel);
+  };
+  const auto cpu = std::ranges::find_if(machine.devices, [&](const Device& each) {
+    return each.kind == DeviceKind::cpu && each.cores > 0 && has_rate(each);
+  });
+  if (cpu == machine.devices.end()) return 0;
+  for (const DeviceId each : devices)
+    if (!has_rate(machine.devices[each])) return 0;
+  std::vector<DeviceId> joined = devices;
+  joined.insert(joined.end(), static_cast<std::size_t>(cpu->cores),
+                static_cast<DeviceId>(cpu - machine.devices.begin()));
+  const double factor = engine.options().virtual_clock ? 1 : largest_error;
+  const double before = seconds_of_iteration(machine, devices, bytes, factor);
+  const double after = seconds_of_iteration(machine, joined, bytes, factor);
+  if (!(after < (1 - least_share_saved) * before)) return 0;
+  devices = std::move(joined);
+  return before - after;
+}
+
 /// By this thread and others that start for it: as many as cores compute where an engine has some.
 void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next{0};
@@ -132,7 +166,8 @@ bool computes_on_cores(const Machine& machine) {
 
 }  // namespace
 
-Places choose_places(Engine& engine, int wanted, double bytes, bool may_leave_out) {
+Places choose_places(Engine& engine, const PlacesWanted& asked) {
+  const auto& [wanted, bytes, may_leave_out, may_add_cores] = asked;
   const Machine& machine = engine.machine();
   std::vector<DeviceId> devices;
   bool has_cores = false;
@@ -146,9 +181,11 @@ Places choose_places(Engine& engine, int wanted, double bytes, bool may_leave_ou
          "(devices: \"cpu\" adds cores)");
   if (devices.empty()) return host_places(machine, wanted);
   if (wanted == 0 && may_leave_out) devices = worthwhile(engine, std::move(devices), bytes);
+  Places places;
+  if (wanted == 0 && may_leave_out && may_add_cores)
+    places.saved_by_cores = add_cores(engine, devices, bytes);
   double total = 0;
   for (const DeviceId device : devices) total += rate_of(machine, machine.devices[device]);
-  Places places;
   const auto count = static_cast<int>(devices.size());
   for (int i = 0; i < count; ++i) {
     const Device& device = machine.devices[devices[static_cast<std::size_t>(i)]];

@@ -64,6 +64,8 @@ std::string_view name(CgMethod method) noexcept {
   return "unknown";
 }
 
+std::string_view name(Split split) noexcept { return split == Split::rows ? "rows" : "columns"; }
+
 std::string_view name(StopReason reason) noexcept {
   switch (reason) {
     case StopReason::converged:

@@ -18,7 +18,7 @@ from ..engine import Engine
 from ..errors import Error, InvalidArgument
 from ..sparse import Aggregation, Result, Solver
 from ..sparse.matrices import common_type
-from ..sparse.options import METHODS
+from ..sparse.options import METHODS, SPLITS
 from ..sparse.row_blocks import as_rows
 from .files import need_apart, need_names, read, writing
 from .policy_name import policy_option
@@ -50,6 +50,14 @@ _INPUT = click.Path(dir_okay=False, path_type=Path)
     help="How iterations are arranged; cg: by the machine's description.",
 )
 @click.option("--fast", is_flag=True, help="Let the number of devices decide that, and bits.")
+@click.option(
+    "--split",
+    type=click.Choice(list(SPLITS)),
+    default="rows",
+    show_default=True,
+    help="What needn't wait for other devices: whole rows, or own columns of all; then bits depend "
+    "on their number.",
+)
 @click.option(
     "--degree",
     type=click.IntRange(1, 1000),
@@ -105,6 +113,7 @@ def cg(
     precondition: str,
     method: str,
     fast: bool,
+    split: str,
     degree: int | None,
     near_null: Path | None,
     precision: str,
@@ -152,6 +161,7 @@ def cg(
             method,
             m,
             fast=fast,
+            split=split,
             format=layout,
             precision=mixed,
             spill=spill,

@@ -40,6 +40,8 @@ class Storage:
     fast: bool = False
     #: Iterations are recorded when the matrix is stored, not by the first solves.
     records_ahead: bool = False
+    #: Of a part's product, into what needs nothing of other parts and the rest.
+    split: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ def core_options(storage: Storage, diagonal: int) -> _core.SolverOptions:
         storage.exchange, storage.route, storage.overlap, m.degree,
     )  # fmt: skip
     options.set_method(storage.method, storage.fast)
+    options.set_split(storage.split)
     options.set_records_ahead(storage.records_ahead)
     if storage.spill:
         options.set_spill(storage.spill)

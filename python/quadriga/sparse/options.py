@@ -11,6 +11,7 @@ from ..errors import InvalidArgument, InvalidType
 FORMATS = {"auto": 0, "csr": 1, "sell": 2, "blocks": 3}
 EXCHANGES = {"auto": 0, "halo": 1, "whole": 2}
 ROUTES = {"auto": 0, "direct": 1, "host": 2}
+SPLITS = {"rows": 0, "columns": 1}
 #: How iterations are arranged, by the words of the extension.
 METHODS = {"cg": 0, "classic_cg": 1, "single_reduction_cg": 2, "pipelined_cg": 3}
 

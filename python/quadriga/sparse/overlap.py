@@ -43,14 +43,15 @@ def overlap_reached(
 
 def with_slowest(way: dict[str, Any]) -> dict[str, Any]:
     """With the times of the slowest part, and what overlap can save of them."""
-    in_turn, overlapped = (
+    in_turn, overlapped, reachable = (
         max((part[key] for part in way["parts"]), default=0.0)
-        for key in ("in_turn_seconds", "overlapped_seconds")
+        for key in ("in_turn_seconds", "overlapped_seconds", "reachable_seconds")
     )
     gain = 1 - overlapped / in_turn if in_turn > 0 else 0.0
     return {
         **way,
         "in_turn_seconds": in_turn,
         "overlapped_seconds": overlapped,
+        "reachable_seconds": reachable,
         "largest_gain": gain,
     }

@@ -25,7 +25,7 @@ from .column_groups import multiply_in_groups, solve_in_groups
 from .distributed import Distributed, End, Storage
 from .known_orders import known_orders
 from .matrices import Csr, common_type, on_host
-from .options import EXCHANGES, FORMATS, METHODS, ROUTES, number_of, refuse_whole, tolerance
+from .options import EXCHANGES, FORMATS, METHODS, ROUTES, SPLITS, number_of, refuse_whole, tolerance
 from .ordering import (
     Ordering,
     by_partition,
@@ -118,8 +118,15 @@ class Solver:
         How it travels: by the machine's route between two devices, which leads by way of the host
         where there is no other, or always by way of a copy on the host. Results are bitwise
         identical.
+    split : {"rows", "columns"}
+        What a part multiplies before others' elements are here. ``"rows"``: rows that need none,
+        which pays where most rows don't. ``"columns"``: all rows, but only by elements in the
+        part's own columns; those in each other part's columns follow as its elements arrive, and
+        are added in the order of parts. That pays where nearly all rows need others' elements. Its
+        bits are the same again for the same parts, but differ between numbers of devices; `M` is
+        then none or blocks of rows, and iterations on several devices aren't recorded.
     overlap : bool, optional
-        Whether rows that need nothing of other parts are multiplied while the others' elements
+        Whether what needs nothing of other parts is multiplied while the others' elements
         travel. Default: on devices with their own memory, unless the machine's description
         predicts a loss. Results are bitwise identical.
     precision : {None, "mixed"}
@@ -176,6 +183,7 @@ class Solver:
         recorded: bool | None = None,
         exchange: str = "auto",
         route: str = "auto",
+        split: str = "rows",
         overlap: bool | None = None,
         precision: str | None = None,
         spill: str | os.PathLike[str] | None = None,
@@ -186,6 +194,7 @@ class Solver:
         arranged = number_of("method", method, METHODS)
         layout = number_of("format", format, FORMATS)
         ways = number_of("exchange", exchange, EXCHANGES), number_of("route", route, ROUTES)
+        divided = number_of("split", split, SPLITS)
         if order not in (None, "auto", *_ORDERS):
             raise InvalidArgument(f"order is {order!r}; expected 'rcm', 'metis', 'auto', or None")
         if precision not in (None, "mixed"):
@@ -209,7 +218,7 @@ class Solver:
         file = "" if spill is None else os.fspath(spill)
         ahead = self._solves_again and precision is None
         storage = Storage(
-            layout, given, wanted, recorded, *ways, overlap, file, arranged, fast, ahead
+            layout, given, wanted, recorded, *ways, overlap, file, arranged, fast, ahead, divided
         )
         #: Where it is.
         self.engine = engine_for(engine, devices)
@@ -373,8 +382,9 @@ class Solver:
         -------
         list of dict
             ``exchange`` and ``route``, as of the constructor; ``parts``, as ``plan["models"]``;
-            ``in_turn_seconds`` and ``overlapped_seconds`` of the slowest part; and
-            ``largest_gain``, the fraction that overlap can save.
+            ``in_turn_seconds`` and ``overlapped_seconds`` of the slowest part;
+            ``reachable_seconds``, where what needs the halo is multiplied behind it, as `split`
+            says; and ``largest_gain``, the fraction that overlap can save.
 
         Raises
         ------

@@ -16,6 +16,9 @@ template <class T>
 void multiply(cudaStream_t stream, const PartArrays<T>& a, BlockRange range,
               const PartVectors<T>& v, const ColumnState* states, double* sums);
 template <class T>
+void add_partial(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+                 const ColumnState* states, double* sums);
+template <class T>
 void turn(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
           const ColumnState* states);
 template <class T>

@@ -46,6 +46,21 @@ class OneReductionBodies {
     On::multiply(a, arrays(a), range, of.v, of.more.states, a.operands[2].template as<double>());
   }
 
+  /// Adds what the columns of one arrival contribute.
+  void remainder(const Arguments& a, std::size_t index, bool arrives) const {
+    const Vectors of(*work_, a.operands[1].data);
+    if (!On::runs(of.more.states, of.v.columns)) return;
+    if (arrives) take_arrival(a, plan_->arrivals[index], of.v, 3);
+    const PartShape& shape = plan_->remainders[index];
+    const PartArrays<T> matrix(shape, a.operands[0].data);
+    PartVectors<T> apart = of.v;
+    apart.q = of.v.partial;
+    On::multiply(a, matrix, {0, shape.blocks}, apart, of.more.states, nullptr);
+    const bool is_last = index + 1 == plan_->remainders.size();
+    On::add_partial(a, matrix, of.v, of.more.states,
+                    is_last ? a.operands[2].template as<double>() : nullptr);
+  }
+
   void sum(const Arguments& a) const {
     const Vectors of(*work_, a.operands[1].data);
     On::sum(a, arrays(a), of.v, of.more, a.operands[2].template as<double>());
@@ -78,9 +93,12 @@ class OneReductionBodies {
 
   void take_halo(const Arguments& a, const PartVectors<T>& v) const {
     std::size_t operand = 3;
-    for (const HaloTransfer& each : plan_->arrivals)
-      On::copy(a, v.p + (plan_->shape.own_columns + each.first) * v.columns,
-               a.operands[operand++].template as<const T>(), each.count * v.columns);
+    for (const HaloTransfer& each : plan_->arrivals) take_arrival(a, each, v, operand++);
+  }
+  void take_arrival(const Arguments& a, const HaloTransfer& each, const PartVectors<T>& v,
+                    std::size_t operand) const {
+    On::copy(a, v.p + (plan_->shape.own_columns + each.first) * v.columns,
+             a.operands[operand].template as<const T>(), each.count * v.columns);
   }
 
   const PartPlan* plan_;
@@ -104,6 +122,10 @@ void set_variants(OneReductionPart& part, const PartPlan& plan, const WorkShape&
   part.inner.*variant = [=](Args a) { bodies.product(a, inner, false); };
   part.border.*variant = [=](Args a) { bodies.product(a, border, true); };
   part.sum.*variant = [=](Args a) { bodies.sum(a); };
+  for (std::size_t i = 0; i < plan.remainders.size(); ++i) {
+    part.remainders[i].*variant = [=](Args a) { bodies.remainder(a, i, true); };
+    part.resting[i].*variant = [=](Args a) { bodies.remainder(a, i, false); };
+  }
 }
 
 }  // namespace quadriga::sparse

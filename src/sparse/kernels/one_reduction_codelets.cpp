@@ -35,6 +35,10 @@ struct RecurrencesOnHost : OnHost<T> {
                        const PartVectors<T>& v, const ColumnState*, double* sums) {
     sparse::multiply(a, range, v, sums);
   }
+  static void add_partial(const Arguments&, const PartArrays<T>& a, const PartVectors<T>& v,
+                          const ColumnState*, double* sums) {
+    sparse::add_partial(a.shape(), v, sums);
+  }
   static void sum(const Arguments&, const PartArrays<T>& a, const PartVectors<T>& v,
                   const Recurrences<T>& more, double* sums) {
     sum_products_of(a.shape(), more.u, more.w, v.columns, sums);
@@ -60,9 +64,12 @@ void sign(OneReductionPart& part, const PartPlan& plan) {
   part.inner = {"sparse_product_inner", {in, both, out}};
   part.border = {"sparse_product_border", and_buffers({in, both, both}, arrivals, in)};
   part.sum = {"sparse_sum_products", {in, in, out}};
+  part.remainders.assign(plan.remainders.size(), {"sparse_product_columns", {in, both, both, in}});
+  part.resting.assign(plan.remainders.size(), {"sparse_product_columns", {in, both, both}});
 }
 
-void estimate(OneReductionPart& part, const PartShape& shape, const WorkShape& work) {
+void estimate(OneReductionPart& part, const PartPlan& plan, const WorkShape& work) {
+  const PartShape& shape = plan.shape;
   const auto rows = static_cast<double>(shape.rows * work.columns);
   const double vector = rows * static_cast<double>(size_of(shape.dtype));
   const double flops = 2 * static_cast<double>(shape.elements * work.columns);
@@ -79,11 +86,17 @@ void estimate(OneReductionPart& part, const PartShape& shape, const WorkShape& w
   part.inner.cost = of(inner * flops, inner * bytes);
   part.border.cost = of((1 - inner) * flops, (1 - inner) * bytes);
   part.sum.cost = of(2 * rows, 2 * vector);
+  for (std::size_t i = 0; i < plan.remainders.size(); ++i) {
+    const PartShape& remainder = plan.remainders[i];
+    part.remainders[i].cost = part.resting[i].cost =
+        of(2 * static_cast<double>(remainder.elements * work.columns),
+           static_cast<double>(remainder.bytes + remainder_vector_bytes(remainder) * work.columns));
+  }
 }
 
 void complete(OneReductionPart& part, const PartPlan& plan, const WorkShape& work) {
   sign(part, plan);
-  estimate(part, plan.shape, work);
+  estimate(part, plan, work);
   add_cuda(part, plan, work);
   const auto of_type = [&]<class T>(T) {
     set_variants<T, RecurrencesOnHost<T>>(part, plan, work, &Codelet::cpu);

@@ -42,6 +42,9 @@ struct OneReductionPart {
   Codelet inner;    ///< {matrix, work update, sums write}: of inner blocks.
   Codelet border;   ///< {matrix, work update, sums update, buffers}: of the others.
   Codelet sum;      ///< {matrix, work, sums write}: of u^H*w.
+  /// As those of part_codelets.h: {its matrix, work update, sums update, its buffer}, or without.
+  std::vector<Codelet> remainders;
+  std::vector<Codelet> resting;
 };
 
 /// All of them for so many columns. They outlive their tasks; plans and works outlive them.

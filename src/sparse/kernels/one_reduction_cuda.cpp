@@ -35,6 +35,10 @@ struct RecurrencesOnStream : OnStream<T> {
                        const PartVectors<T>& v, const ColumnState* states, double* sums) {
     cuda::multiply(stream_of(arguments), a, range, v, states, sums);
   }
+  static void add_partial(const Arguments& arguments, const PartArrays<T>& a,
+                          const PartVectors<T>& v, const ColumnState* states, double* sums) {
+    cuda::add_partial(stream_of(arguments), a, v, states, sums);
+  }
   static void sum(const Arguments& arguments, const PartArrays<T>& a, const PartVectors<T>& v,
                   const Recurrences<T>& more, double* sums) {
     cuda::sum_products_of<T>(stream_of(arguments), a, more.u, more.w, v.columns, sums);

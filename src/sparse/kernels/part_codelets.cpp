@@ -40,6 +40,23 @@ class Bodies {
     multiply(arrays(a), range, v, turns ? a.operands[3].as<double>() : nullptr);
   }
 
+  /// Adds what the columns of one arrival contribute.
+  void remainder(const Arguments& a, std::size_t index, bool arrives) const {
+    const bool turns = a.param<ProductParams>().turns;
+    const auto* const states = a.operands[1].as<const ColumnState>();
+    const PartVectors<T> v(*work_, a.operands[2].data);
+    if (turns && std::none_of(states, states + v.columns, is_running)) return;
+    if (arrives) take_arrival(a, plan_->arrivals[index], v, turns ? states : nullptr, 4);
+    const bool is_last = index + 1 == plan_->remainders.size();
+    add(a, index, v, turns && is_last ? a.operands[3].as<double>() : nullptr);
+  }
+
+  void addition(const Arguments& a, std::size_t index) const {
+    PartVectors<T> v(*work_, a.operands[2].data);
+    v.q = a.operands[1].as<T>();
+    add(a, index, v, nullptr);
+  }
+
   void residual_of(const Arguments& a) const {
     const PartVectors<T> v(*work_, a.operands[2].data);
     const T* const q = a.param<ResidualParams>().has_product ? v.q : nullptr;
@@ -89,14 +106,24 @@ class Bodies {
   /// From the buffers, which are the operands from `operand` on; without states, as they are.
   void take_halo(const Arguments& a, const PartVectors<T>& v, const ColumnState* states,
                  std::size_t operand) const {
-    for (const HaloTransfer& each : plan_->arrivals) {
-      const T* const arrived = a.operands[operand++].as<const T>();
-      if (states)
-        turn_halo(plan_->shape, v, states, arrived, each.first, each.count);
-      else
-        std::copy_n(arrived, each.count * v.columns,
-                    v.p + (plan_->shape.own_columns + each.first) * v.columns);
-    }
+    for (const HaloTransfer& each : plan_->arrivals) take_arrival(a, each, v, states, operand++);
+  }
+  void take_arrival(const Arguments& a, const HaloTransfer& each, const PartVectors<T>& v,
+                    const ColumnState* states, std::size_t operand) const {
+    const T* const arrived = a.operands[operand].as<const T>();
+    if (states)
+      turn_halo(plan_->shape, v, states, arrived, each.first, each.count);
+    else
+      std::copy_n(arrived, each.count * v.columns,
+                  v.p + (plan_->shape.own_columns + each.first) * v.columns);
+  }
+
+  void add(const Arguments& a, std::size_t index, const PartVectors<T>& v, double* sums) const {
+    const PartShape& shape = plan_->remainders[index];
+    PartVectors<T> apart = v;
+    apart.q = v.partial;
+    multiply<T>({shape, a.operands[0].data}, {0, shape.blocks}, apart, nullptr);
+    add_partial(plan_->shape, v, sums);
   }
 
   const PartPlan* plan_;
@@ -130,6 +157,20 @@ void set_signatures(PartCodelets& part, const PartPlan& plan) {
   part.residual = {"sparse_residual", with_buffers({in, in, both, out}, sends, out)};
   part.step = {"sparse_step", with_buffers({in, in, both, both, out}, sends, out)};
   part.apply = {"sparse_apply", with_buffers({in, out, both}, arrivals, in)};
+  const std::size_t remainders = plan.remainders.size();
+  part.remainders.assign(remainders, {"sparse_product_columns", {in, in, both, both, in}});
+  part.resting.assign(remainders, {"sparse_product_columns", {in, in, both, both}});
+  part.additions.assign(remainders, {"sparse_apply_columns", {in, both, both}});
+}
+
+void set_costs_of_remainders(PartCodelets& part, const PartPlan& plan, double columns) {
+  for (std::size_t i = 0; i < plan.remainders.size(); ++i) {
+    const PartShape& shape = plan.remainders[i];
+    part.remainders[i].cost = part.resting[i].cost = part.additions[i].cost =
+        cost_of(2 * static_cast<double>(shape.elements) * columns,
+                static_cast<double>(shape.bytes) +
+                    static_cast<double>(remainder_vector_bytes(shape)) * columns);
+  }
 }
 
 void set_costs(PartCodelets& part, const PartShape& shape, double columns) {
@@ -170,11 +211,17 @@ void set_bodies(PartCodelets& part, const PartPlan& plan, const WorkShape& work)
   part.begin.cpu = part.residual.cpu = [=](const Arguments& a) { bodies.residual_of(a); };
   part.step.cpu = [=](const Arguments& a) { bodies.step_of(a); };
   part.apply.cpu = [=](const Arguments& a) { bodies.apply(a); };
+  for (std::size_t i = 0; i < plan.remainders.size(); ++i) {
+    part.remainders[i].cpu = [=](const Arguments& a) { bodies.remainder(a, i, true); };
+    part.resting[i].cpu = [=](const Arguments& a) { bodies.remainder(a, i, false); };
+    part.additions[i].cpu = [=](const Arguments& a) { bodies.addition(a, i); };
+  }
 }
 
 void make(PartCodelets& part, const PartPlan& plan, const WorkShape& work) {
   set_signatures(part, plan);
   set_costs(part, plan.shape, static_cast<double>(work.columns));
+  set_costs_of_remainders(part, plan, static_cast<double>(work.columns));
   add_cuda(part, plan, work);
   with_number_type(plan.shape.dtype, [&]<class T>() { set_bodies<T>(part, plan, work); });
 }

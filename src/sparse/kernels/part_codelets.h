@@ -15,7 +15,9 @@
 // Where M is several tasks (level_codelets.h) a step ends with the first of them, and the last one
 // forms r^H*M*r and sends what the product needs.
 //
-// The product may be two tasks: that of the inner blocks doesn't wait for the halo.
+// The product may be two tasks: that of the inner blocks doesn't wait for the halo. Where it is
+// split by columns, own columns of all rows take the place of inner blocks, and a remainder for
+// each arrival adds the sender's columns, one after the other in the order of parts.
 #pragma once
 
 #include <quadriga/codelet.h>
@@ -67,6 +69,11 @@ struct PartCodelets {
   Codelet step;      ///< {matrix, state, x update, work update, sums write, buffers write}.
                      ///< LevelParams, where M is several tasks.
   Codelet apply;     ///< {matrix, y write, work update, buffers}: y = A*p as it is.
+  /// By arrival, where products are split by columns. The last one forms the sums.
+  std::vector<Codelet> remainders;  ///< {its matrix, state, work update, sums update, its buffer}.
+                                    ///< ProductParams, as the next one.
+  std::vector<Codelet> resting;     ///< The same without a buffer: the halo is as it was.
+  std::vector<Codelet> additions;   ///< {its matrix, y update, work update}: of apply.
 };
 
 /// All codelets of solves with so many columns. They outlive their tasks, and the plans outlive

@@ -47,6 +47,21 @@ class Launches {
                    turns ? a.operands[3].as<double>() : nullptr);
   }
 
+  void remainder(const Arguments& a, std::size_t index, bool arrives) const {
+    const bool turns = a.param<ProductParams>().turns;
+    const auto* const states = turns ? a.operands[1].as<const ColumnState>() : nullptr;
+    const PartVectors<T> v(*work_, a.operands[2].data);
+    if (arrives) take_arrival(a, plan_->arrivals[index], v, states, 4);
+    const bool is_last = index + 1 == plan_->remainders.size();
+    add(a, index, v, states, turns && is_last ? a.operands[3].as<double>() : nullptr);
+  }
+
+  void addition(const Arguments& a, std::size_t index) const {
+    PartVectors<T> v(*work_, a.operands[2].data);
+    v.q = a.operands[1].as<T>();
+    add(a, index, v, nullptr, nullptr);
+  }
+
   void residual_of(const Arguments& a) const {
     const PartVectors<T> v(*work_, a.operands[2].data);
     const T* const q = a.param<ResidualParams>().has_product ? v.q : nullptr;
@@ -111,14 +126,26 @@ class Launches {
 
   void take_halo(const Arguments& a, const PartVectors<T>& v, const ColumnState* states,
                  std::size_t operand) const {
-    for (const HaloTransfer& each : plan_->arrivals) {
-      const T* const arrived = a.operands[operand++].as<const T>();
-      if (states)
-        cuda::turn_halo(stream_of(a), plan_->shape, v, states, arrived, each.first, each.count);
-      else
-        queue_copy(a, v.p + (plan_->shape.own_columns + each.first) * v.columns, arrived,
-                   vector_bytes(each.count));
-    }
+    for (const HaloTransfer& each : plan_->arrivals) take_arrival(a, each, v, states, operand++);
+  }
+  void take_arrival(const Arguments& a, const HaloTransfer& each, const PartVectors<T>& v,
+                    const ColumnState* states, std::size_t operand) const {
+    const T* const arrived = a.operands[operand].as<const T>();
+    if (states)
+      cuda::turn_halo(stream_of(a), plan_->shape, v, states, arrived, each.first, each.count);
+    else
+      queue_copy(a, v.p + (plan_->shape.own_columns + each.first) * v.columns, arrived,
+                 vector_bytes(each.count));
+  }
+
+  void add(const Arguments& a, std::size_t index, const PartVectors<T>& v,
+           const ColumnState* states, double* sums) const {
+    const PartShape& shape = plan_->remainders[index];
+    const PartArrays<T> remainder(shape, a.operands[0].data);
+    PartVectors<T> apart = v;
+    apart.q = v.partial;
+    cuda::multiply<T>(stream_of(a), remainder, {0, shape.blocks}, apart, states, nullptr);
+    cuda::add_partial(stream_of(a), remainder, v, states, sums);
   }
 
   const PartPlan* plan_;
@@ -139,6 +166,11 @@ void add_launches(PartCodelets& part, const PartPlan& plan, const WorkShape& wor
   part.begin.cuda = part.residual.cuda = [=](const Arguments& a) { launches.residual_of(a); };
   part.step.cuda = [=](const Arguments& a) { launches.step_of(a); };
   part.apply.cuda = [=](const Arguments& a) { launches.apply(a); };
+  for (std::size_t i = 0; i < plan.remainders.size(); ++i) {
+    part.remainders[i].cuda = [=](const Arguments& a) { launches.remainder(a, i, true); };
+    part.resting[i].cuda = [=](const Arguments& a) { launches.remainder(a, i, false); };
+    part.additions[i].cuda = [=](const Arguments& a) { launches.addition(a, i); };
+  }
 }
 
 }  // namespace

@@ -52,6 +52,8 @@ struct PartVectors {
         p(reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.p)),
         q(reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.q)),
         r(reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.r)) {
+    if (shape.partial)
+      partial = reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.partial);
     if (!shape.has_levels) return;
     z = reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.z);
     d = reinterpret_cast<T*>(static_cast<std::byte*>(tile) + shape.d);
@@ -64,6 +66,7 @@ struct PartVectors {
   T* z = nullptr;  ///< M*r where M is several tasks, which have d and s.
   T* d = nullptr;
   T* s = nullptr;
+  T* partial = nullptr;  ///< Where products are split by columns.
 };
 
 /// Some of the blocks in a part's `block_order`.
@@ -79,6 +82,10 @@ void multiply_block(const PartArrays<T>& a, std::int64_t block, const PartVector
 /// q = A*p for the rows of some blocks; with sums, those of p^H*q: one a block and column.
 template <class T>
 void multiply(const PartArrays<T>& a, BlockRange range, const PartVectors<T>& v, double* sums);
+
+/// q += partial; with sums, those of p^H*q as of multiply().
+template <class T>
+void add_partial(const PartShape& shape, const PartVectors<T>& v, double* sums);
 
 /// p = M*r + beta*p for the part's rows, in columns that run. Where M is several tasks M*r is z.
 template <class T>

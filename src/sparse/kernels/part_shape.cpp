@@ -50,6 +50,7 @@ WorkShape work_shape(const PartShape& part, std::int64_t columns, CgMethod metho
   work.q = layout.take(part.rows * columns, size_of(part.dtype));
   work.r = layout.take(part.rows * columns, size_of(part.dtype));
   work.arrived = layout.take(1, sizeof(std::uint32_t));
+  if (part.has_remainders) work.partial = layout.take(part.rows * columns, size_of(part.dtype));
   work.method = method;
   if (method != CgMethod::classic) {
     RecurrencesShape& more = work.recurrences;

@@ -44,8 +44,9 @@ struct PartShape {
   std::int64_t inner_blocks = 0;  ///< They come first in `block_order`.
   std::int64_t slice_rows = 0;
   std::int64_t slices = 0;
-  std::int64_t sends = 0;  ///< Elements of a vector that go to other parts.
-  int inverse_rows = 0;    ///< M's blocks of so many rows; 1: a diagonal, 0: the identity.
+  std::int64_t sends = 0;       ///< Elements of a vector that go to other parts.
+  int inverse_rows = 0;         ///< M's blocks of so many rows; 1: a diagonal, 0: the identity.
+  bool has_remainders = false;  ///< Elements in columns of other parts are stored elsewhere.
 
   std::int64_t block_order = 0;  ///< int32: blocks.
   std::int64_t send_rows = 0;    ///< int32: rows of the part, by receiver.
@@ -70,6 +71,13 @@ constexpr std::int64_t stored_columns(const PartShape& shape) noexcept {
 constexpr std::int64_t slices_of_block(const PartShape& shape) noexcept {
   const std::int64_t rows = shape.slice_rows * shape.dense_rows;
   return (shape.block_rows + rows - 1) / rows;
+}
+
+/// Bytes of vectors of one column that a remainder's product moves: it writes the partial product,
+/// then reads it and q, and writes q.
+constexpr std::int64_t remainder_vector_bytes(const PartShape& shape) noexcept {
+  constexpr std::int64_t passes = 4;
+  return passes * shape.rows * static_cast<std::int64_t>(size_of(shape.dtype));
 }
 
 /// Sets the offsets by the sizes.
@@ -100,6 +108,7 @@ struct WorkShape {
   std::int64_t d = 0;
   std::int64_t s = 0;
   std::int64_t arrived = 0;
+  std::int64_t partial = 0;  ///< Of `rows`: what the columns of another part add to q.
   std::int64_t bytes = 0;
   bool has_levels = false;  ///< Whether there are z, d and s.
   CgMethod method = CgMethod::classic;

@@ -28,6 +28,28 @@ __global__ void turn_rows(DevicePart<N> a, DeviceVectors<N> v, const ColumnState
   turn_element(v.p[at], z, state.beta);
 }
 
+/// q += partial, and p^H*q of a block where there are sums; null states: all columns run.
+template <class N>
+__global__ void __launch_bounds__(threads)
+    add_to_blocks(DevicePart<N> a, DeviceVectors<N> v, const N* partial, const ColumnState* states,
+                  double* sums) {
+  const std::int64_t first = blockIdx.x * a.block_rows;
+  const std::int64_t last = min(first + a.block_rows, a.rows);
+  for (int c = 0; c < v.columns; ++c) {
+    if (states && states[c].status != IterationStatus::running) continue;
+    double pq = 0;
+    for (std::int64_t row = first + threadIdx.x; row < last; row += threads) {
+      const std::int64_t at = row * v.columns + c;
+      const N q = sum(v.q[at], partial[at]);
+      v.q[at] = q;
+      if (sums) pq += dot(v.p[at], q);
+    }
+    if (!sums) continue;
+    pq = sum_of_block(pq);
+    if (threadIdx.x == 0) sums[blockIdx.x * v.columns + c] = pq;
+  }
+}
+
 template <class N>
 __global__ void turn_arrived(N* p, const N* arrived, std::int64_t count, int columns,
                              const ColumnState* states) {
@@ -156,6 +178,15 @@ DevicePart<DeviceType<T>> summed_part(const PartArrays<T>& a, const PartVectors<
 }  // namespace
 
 template <class T>
+void add_partial(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
+                 const ColumnState* states, double* sums) {
+  if (a.shape().blocks == 0) return;
+  add_to_blocks<<<static_cast<unsigned>(a.shape().blocks), threads, 0, stream>>>(
+      device_part(a), device_vectors(v), numbers(v.partial), states, sums);
+  check_launch("adding what other columns contribute");
+}
+
+template <class T>
 void turn(cudaStream_t stream, const PartArrays<T>& a, const PartVectors<T>& v,
           const ColumnState* states) {
   if (a.shape().rows == 0) return;
@@ -215,6 +246,8 @@ void gather(cudaStream_t stream, const PartArrays<T>& a, const T* vector, std::i
 }
 
 #define QUADRIGA_INSTANTIATE(T)                                                                   \
+  template void add_partial(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&,            \
+                            const ColumnState*, double*);                                         \
   template void turn(cudaStream_t, const PartArrays<T>&, const PartVectors<T>&,                   \
                      const ColumnState*);                                                         \
   template void turn_halo(cudaStream_t, const PartShape&, const PartVectors<T>&,                  \

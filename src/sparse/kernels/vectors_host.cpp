@@ -113,6 +113,21 @@ void multiply(const PartArrays<T>& a, BlockRange range, const PartVectors<T>& v,
 }
 
 template <class T>
+void add_partial(const PartShape& shape, const PartVectors<T>& v, double* sums) {
+  in_wide_vectors<T>([&] {
+    with_columns(v.columns, [&](auto columns) {
+      for (std::int64_t block = 0; block < shape.blocks; ++block) {
+        const RowRange rows = rows_in(shape, block);
+        for (std::int64_t at = rows.first * columns; at < rows.last * columns; ++at)
+          v.q[at] += v.partial[at];
+        for (std::int64_t c = 0; sums && c < columns; ++c)
+          sums[block * columns + c] = dot(rows, v.p, v.q, columns, c);
+      }
+    });
+  });
+}
+
+template <class T>
 void turn(const PartArrays<T>& a, const PartVectors<T>& v, const ColumnState* states) {
   with_kinds(a, v.columns, [&](const auto& m, auto columns) {
     turn_rows(a.shape().rows, v, m, columns, states);
@@ -159,6 +174,7 @@ void gather(const PartArrays<T>& a, const T* vector, std::int64_t columns, std::
 
 #define QUADRIGA_INSTANTIATE(T)                                                                  \
   template void multiply(const PartArrays<T>&, BlockRange, const PartVectors<T>&, double*);      \
+  template void add_partial(const PartShape&, const PartVectors<T>&, double*);                   \
   template void turn(const PartArrays<T>&, const PartVectors<T>&, const ColumnState*);           \
   template void turn_halo(const PartShape&, const PartVectors<T>&, const ColumnState*, const T*, \
                           std::int64_t, std::int64_t);                                           \
