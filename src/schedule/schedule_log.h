@@ -54,6 +54,7 @@ class ScheduleLog {
 
   std::ostream& out_;
   std::vector<SpaceResources> spaces_;
+  std::size_t devices_ = 0;
   std::map<const Codelet*, int> codelets_;
   std::uint64_t instructed_ = 0;  ///< The number that was written last.
 };
