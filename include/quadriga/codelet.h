@@ -100,8 +100,8 @@ struct Codelet {
   /// Bytes that the variant for a kind of device needs beside its operands; empty: none. Reserved
   /// with the operands, all or none of them, in the memory of the device that the task runs on.
   ///
-  /// Called by submit() for each kind of device, with the parameters and the operands' shapes, whose
-  /// `data` is null. Gives the same for the same arguments.
+  /// Called by submit() for each kind of device, with the parameters and the operands' shapes,
+  /// whose `data` is null. Gives the same for the same arguments.
   /// Errors:  submit() throws what it throws, and too_large if no device has so much memory.
   ///          Refused for codelets that detach or block, for `init` and `combine`, and, on cores,
   ///          for fine tasks.
