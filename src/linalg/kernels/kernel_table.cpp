@@ -5,6 +5,7 @@
 #include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/cuda_variants.h"
+#include "linalg/kernels/stream_ports.h"
 
 #include <string>
 
@@ -34,6 +35,8 @@ Family::Family(const KernelSpec& spec) {
       variant(arguments);
     };
     codelet.cuda = cuda_variant(spec, static_cast<DType>(i));
+    for (const auto& [kind, port] : added_stream_ports())
+      codelet.variant(kind) = port(spec, static_cast<DType>(i));
     codelet.cost = spec.cost;
     if (spec.workspace)
       codelet.workspace = [bytes = spec.workspace](const Arguments& arguments, DeviceKind kind) {
