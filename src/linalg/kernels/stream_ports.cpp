@@ -17,15 +17,15 @@ namespace {
 
 using Port = std::pair<DeviceKind, StreamPort>;
 
-struct Ports {
+struct AddedPorts {
   std::mutex mutex;
   bool is_read = false;
   std::vector<Port> added;
 };
 
 // Made by whoever comes first while the program starts; never destroyed.
-Ports& ports() {
-  static Ports& all = *new Ports;
+AddedPorts& ports() {
+  static AddedPorts& all = *new AddedPorts;
   return all;
 }
 
@@ -38,7 +38,7 @@ void add_stream_port(DeviceKind kind, StreamPort port) {
   require(port != nullptr, named("was given an empty port"));
   require(kind != DeviceKind::cpu && variants_of(kind) == kind,
           named("runs variants of the host's cores or of another kind"));
-  Ports& all = ports();
+  AddedPorts& all = ports();
   const std::lock_guard lock(all.mutex);
   require(!all.is_read, named("comes too late: a codelet of a tile kernel was asked for"));
   require(std::ranges::find(all.added, kind, &Port::first) == all.added.end(),
@@ -47,7 +47,7 @@ void add_stream_port(DeviceKind kind, StreamPort port) {
 }
 
 const std::vector<Port>& added_stream_ports() {
-  Ports& all = ports();
+  AddedPorts& all = ports();
   const std::lock_guard lock(all.mutex);
   all.is_read = true;
   return all.added;

@@ -74,8 +74,7 @@ class FourthKindLinalg : public ::testing::Test {
 };
 
 TEST_F(FourthKindLinalg, FactorizesByItsStreams) {
-  for (const DType type :
-       {DType::float32, DType::float64, DType::complex64, DType::complex128}) {
+  for (const DType type : {DType::float32, DType::float64, DType::complex64, DType::complex128}) {
     calls().clear();
     const Array a = spd_matrix(100, type, Lay::columns, 1);
     compare(
