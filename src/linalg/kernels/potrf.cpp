@@ -11,7 +11,6 @@
 #include "linalg/kernels/syrk.h"
 #include "linalg/kernels/trsm.h"
 
-#include <algorithm>
 #include <cmath>
 
 // The Fortran LAPACK inside OpenBLAS, which ships no header for it in Debian.
@@ -37,15 +36,16 @@ Cost potrf_cost(const Arguments& arguments) {
 /// The first line of a workspace is for the library's own word.
 constexpr std::size_t word_bytes = 256;
 
-/// A panel of A's height, and a tile at most. A library says what it needs only where its device
-/// is; plans need the same figure everywhere, before a task has a device. A library that wants more
-/// gets scratch of its stream instead (queue_potrf).
+/// What cuSOLVER wants: a word for each block of 32 x 32 elements, and less than a KiB beside them
+/// (decision 418). It says so only where its device is; plans need the same figure everywhere,
+/// before a task has a device. A library that wants more gets scratch of its stream (queue_potrf).
 std::size_t potrf_workspace(const Arguments& arguments) {
-  constexpr std::int64_t most_columns = 256;
-  const View& a = arguments.operands[0];
-  if (a.rows == 0) return 0;
-  const std::int64_t elements = a.rows * std::min(a.rows, most_columns);
-  return word_bytes + static_cast<std::size_t>(elements) * size_of(a.dtype);
+  constexpr std::size_t block = 32;
+  constexpr std::size_t beside = 1024;
+  const auto order = static_cast<std::size_t>(arguments.operands[0].rows);
+  if (order == 0) return 0;
+  const std::size_t blocks = (order + block - 1) / block;
+  return word_bytes + beside + blocks * blocks * sizeof(int);
 }
 
 void divide_potrf(const Arguments& arguments, Division& division) {

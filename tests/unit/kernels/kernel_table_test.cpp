@@ -167,7 +167,7 @@ TEST(KernelTable, CostsAreInProportionToTheOperations) {
 
 /// A device that stands for a GPU, or a description of one, reserves what a GPU does; cores, whose
 /// variants need none, nothing.
-TEST(KernelTable, WorkspacesAreTheSameOnAllAcceleratorsAndTileAtMost) {
+TEST(KernelTable, WorkspacesAreTheSameOnAllAcceleratorsAndSmall) {
   int stated = 0;
   for (const KernelSpec* row : rows()) {
     const Codelet& codelet = row->codelet(DType::float64);
@@ -183,7 +183,7 @@ TEST(KernelTable, WorkspacesAreTheSameOnAllAcceleratorsAndTileAtMost) {
       EXPECT_EQ(bytes, codelet.workspace(arguments, DeviceKind::emulated)) << row->name;
       EXPECT_EQ(bytes, row->workspace(arguments)) << row->name;
       EXPECT_GT(bytes, 0u) << row->name;
-      EXPECT_LE(bytes, 256 + bytes_of(task.operands[0])) << row->name;
+      EXPECT_LE(bytes, 2048 + quadriga::bytes_of(task.operands[0]) / 100) << row->name;
     }
   }
   EXPECT_EQ(stated, 1) << "a row that this test doesn't know: it takes one square operand";
