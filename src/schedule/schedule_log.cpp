@@ -47,6 +47,9 @@ void ScheduleLog::begin(const Machine& machine, std::string_view policy, std::st
                         std::span<const std::vector<StreamId>> kernel_streams) {
   spaces_.assign(spaces.begin(), spaces.end());
   devices_ = machine.devices.size();
+  for (std::size_t device = 0; device < devices_; ++device)
+    if (machine.devices[device].space == host_space)
+      host_streams_.insert(kernel_streams[device].begin(), kernel_streams[device].end());
   out_ << Json{"machine", Json::parse(machine.to_json())} << '\n';
   // Where the pages of a file lie isn't known: then the host's nodes count for nothing.
   out_ << Json{"options",
@@ -189,10 +192,12 @@ std::string ScheduleLog::line_of(const Instruction& instruction) const {
         line.push_back(offset_in(spaces_[device], piece.memory));
   } else {
     const Launch& launch = std::get<Launch>(instruction.operation);
-    const auto place_of = [this](const void* address) {
+    const bool on_host = host_streams_.contains(instruction.stream);
+    const auto place_of = [&](const void* address) {
       Json where;
       for (const SpaceResources& space : spaces_)
-        if (where.is_null()) where = offset_in(space, static_cast<const std::byte*>(address));
+        if (where.is_null() && !on_host)
+          where = offset_in(space, static_cast<const std::byte*>(address));
       return where;
     };
     Json operands = Json::array();

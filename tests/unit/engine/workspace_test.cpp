@@ -92,7 +92,7 @@ TEST_P(WorkspaceTest, MoreThanThereIsIsRefused) {
   if (GetParam() == Where::host) GTEST_SKIP() << "the host has no arena";
   Codelet& works = codelet(Access::update, [](const Arguments&) {});
   const Data data = tile();
-  works.workspace = [](const Arguments&, DeviceKind) { return std::size_t{1} << 20; };
+  works.workspace = [](const Arguments&, DeviceKind) { return std::size_t{1} << 50; };
   const std::string why = failure_of([&] { submit(works, data); });
   EXPECT_NE(why.find("device memory at once"), std::string::npos) << why;
 }
