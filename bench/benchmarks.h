@@ -57,12 +57,17 @@ void papers(const Settings& settings);
 void plans(const Settings& settings);
 /// Pipelines under the virtual clock, percent over their bound, and what a stage costs: --run
 /// all|fixed|random|ahead-8|first-come|largest|rate|cost --seeds --table on (by r as well) --count
-/// --stages --devices (of the cost); figures (those of the paper on GPU-Chariot, as tables with
-/// --table on); volume (--gigabytes through --memory).
+/// --stages --devices (of the cost); commands (what one costs on --devices: --count --kernels);
+/// figures (those of the paper on GPU-Chariot, as tables with --table on); applications (the
+/// protein search and spectra on --machine, whose link host-memory carries --host-memory; --cells
+/// in 10^9 a second, --source and --hits in us a chunk, --records); volume (--gigabytes through
+/// --memory).
 void streams(const Settings& settings);
+void stream_applications(const Settings& settings);
 void stream_figures(const Settings& settings);
 void stream_volume(const Settings& settings);
 void stream_cost(const Settings& settings);
+void stream_commands(const Settings& settings);
 void stream_stages(const Settings& settings);
 /// Rates of every kind of copy: --devices --sizes --kinds --repeat, --products on to have some
 /// beside copies by runs on devices that aren't GPUs.

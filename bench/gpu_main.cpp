@@ -276,6 +276,8 @@ constexpr std::array commands{
             [](const Settings& settings) { resident_problems(machine_of(settings), settings); }},
     Command{"streams",
             [](const Settings& settings) { stream_rates(machine_of(settings), settings); }},
+    Command{"stream-commands",
+            [](const Settings& settings) { stream_command_costs(machine_of(settings), settings); }},
     Command{"by-hand",
             [](const Settings& settings) {
               by_hand_rates(settings, [](int gpus) {

@@ -26,6 +26,9 @@ void drawn_orders(const Settings& settings, Machine (*machine_of)(int gpus));
 void gpu_ends(const Machine& machine, const Settings& settings);
 /// A pipeline of chunks with a kernel of a stated time, beside its bound and streams by hand.
 void stream_rates(const Machine& machine, const Settings& settings);
+/// Microseconds a command of small chunks, beside the same calls by hand: --count (chunks)
+/// --kernels --bytes.
+void stream_command_costs(const Machine& machine, const Settings& settings);
 /// A stream of chunks over --gpus GPUs, by hand in several ways (bench/manual) and as a pipeline.
 void by_hand_rates(const Settings& settings, Machine (*machine_of)(int gpus));
 

@@ -223,7 +223,7 @@ def proteins(given):
         asked = search.queries_in(queries)
         for _ in range(2):
             hits = search.Hits(asked, most=3)
-            pipeline = quadriga.Pipeline(devices=f"cuda:{given.gpus}")
+            pipeline = quadriga.Pipeline(devices=given.devices or f"cuda:{given.gpus}")
             pipeline.source(
                 chunk
                 for _ in range(given.times)
@@ -238,6 +238,8 @@ def proteins(given):
         "tera_cells_a_second": 1e-12 * hits.cells / stats.seconds,
         "percent_over_bound": 100 * (stats.seconds / stats.bound_seconds - 1),
         "limit": stats.limit,
+        "by_device": list(stats.by_device),
+        "milliseconds": milliseconds(stats),
     }
 
 
@@ -252,6 +254,7 @@ def main():
     parser.add_argument("--records", type=int, default=512, help="a chunk")
     parser.add_argument("--queries", type=int, default=500, help="synthetic ones")
     parser.add_argument("--times", type=int, default=1, help="that the database is read")
+    parser.add_argument("--devices", help="of proteins, instead of GPUs")
     given = parser.parse_args()
     if len(given.files) not in (0, 2):
         parser.error("expected a database and queries, or no files")

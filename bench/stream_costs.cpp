@@ -37,6 +37,31 @@ void stream_cost(const Settings& settings) {
   }
 }
 
+/// Microseconds a command of chunks so small that nothing else takes time: a copy to a device,
+/// --kernels that do nothing, and a copy home.
+void stream_commands(const Settings& settings) {
+  const auto count = static_cast<std::uint64_t>(settings.integer("count", 20'000));
+  const auto kernels = settings.integer("kernels", 1);
+  constexpr std::int64_t bytes = 4096;
+  Codelet nothing;
+  nothing.name = "nothing";
+  nothing.access = {Access::update};
+  nothing.cpu = [](const Arguments&) {};
+  Pipeline pipeline({.devices = settings.text("devices", "emulated:1,memory=64MiB")});
+  pipeline.source([count](Chunk& chunk) {
+    if (chunk.number() >= count) return false;
+    chunk.add("x", bytes, 1, DType::bytes);
+    return true;
+  });
+  for (long long k = 0; k < kernels; ++k) pipeline.kernel(nothing, {updates("x")});
+  const double seconds = pipeline.run().seconds;
+  Line("commands")
+      .add("value", 1e6 * seconds / static_cast<double>(count) / static_cast<double>(kernels + 2))
+      .add("unit", "us a command")
+      .add("kernels", static_cast<int>(kernels))
+      .print();
+}
+
 /// Microseconds a chunk of stages that keep their cores busy for a stated time.
 void stream_stages(const Settings& settings) {
   BusyStages stages;

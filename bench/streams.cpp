@@ -217,14 +217,19 @@ void streams(const Settings& settings) {
   if (wants("largest")) overheads("largest", Order::largest, all, random_sizes, seeds, is_table);
   if (wants("by-hand")) by_hand_rows(seeds, is_table);
   if (wants("rate")) rate_over_first_come(seeds);
+  if (run == "applications") stream_applications(settings), is_known = true;
+  if (run == "commands") stream_commands(settings), is_known = true;
   if (run == "figures") stream_figures(settings), is_known = true;
   if (run == "volume") stream_volume(settings), is_known = true;
   if (wants("cost")) stream_cost(settings);
   if (wants("stages")) stream_stages(settings);
-  require(is_known,
-          fmt::format("--run {}: expected all, fixed, random, ahead-8, announced, "
-                      "first-come, largest, by-hand, rate, cost, stages, figures or volume",
-                      run));
+  require(
+      is_known,
+      fmt::format(
+          "--run {}: expected all, fixed, random, ahead-8, announced, "
+          "first-come, largest, by-hand, rate, cost, commands, stages, applications, figures or "
+          "volume",
+          run));
 }
 
 }  // namespace quadriga::bench

@@ -5,7 +5,6 @@
 A gap of k letters costs OPEN + (k - 1) * EXTEND.
 """
 
-import heapq
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +68,7 @@ class Hits:
     def __init__(self, queries, most):
         self.most = most
         self.best = {name: [] for name in queries.names}
+        self._lists = list(self.best.values())
         self.cells = 0
         self._letters = int(queries.lengths.sum())
         self._least = np.full(len(queries.names), -1)  # what a score must exceed to be kept
@@ -76,15 +76,19 @@ class Hits:
     def add(self, chunk):
         self.cells += len(chunk["residues"]) * self._letters
         scores = chunk["scores"]
-        exceeds = scores > self._least
-        lists = list(self.best.values())
-        for number in np.flatnonzero(exceeds.any(axis=0)):
-            best = lists[number]
-            new = [
-                (int(scores[record, number]), chunk["names"][record])
-                for record in np.flatnonzero(exceeds[:, number])
-            ]
-            best[:] = heapq.nlargest(self.most, [*best, *new], key=lambda hit: hit[0])
+        changed = np.flatnonzero(scores.max(axis=0) > self._least)
+        lists = [self._lists[number] for number in changed]
+        left = scores.T[changed]
+        rows = np.arange(len(changed))
+        for _ in range(min(self.most, len(scores))):
+            records = left.argmax(axis=1)
+            found = left[rows, records]
+            left[rows, records] = -1
+            for best, score, record in zip(lists, found.tolist(), records.tolist(), strict=True):
+                best.append((score, chunk["names"][record]))
+        for number, best in zip(changed, lists, strict=True):
+            best.sort(key=lambda hit: -hit[0])
+            del best[self.most :]
             if len(best) == self.most:
                 self._least[number] = best[-1][0]
 

@@ -10,6 +10,7 @@
 #include "bindings.h"
 #include "gil_gate.h"
 #include "linalg/kernels/cuda_libraries.h"
+#include "py_formats.h"
 
 namespace {
 
@@ -42,6 +43,7 @@ NB_MODULE(_core, module) {
   quadriga::python::bind_foreign(module);
   quadriga::python::bind_one_blas_thread(module);
   quadriga::python::bind_host_buffers(module);
+  quadriga::python::bind_formats(module);
   quadriga::python::bind_pipeline(module);
   quadriga::python::bind_sparse(module);
   quadriga::python::bind_sparse_vectors(module);

@@ -6,6 +6,7 @@
 // whoever drives the run. A chunk's context is the front's own object for it, which keeps its
 // arrays; the memory of fields is theirs.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -33,6 +34,14 @@ using FieldTuple =
 /// Name, mode, whether it is temporary, a constant's field or none, whether it is a result of all
 /// chunks.
 using UseTuple = std::tuple<std::string, Access, bool, nb::object, bool>;
+
+/// By number of the chunk.
+using Sizes = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::vector<double> values_of(const nb::object& sizes) {
+  const auto array = nb::cast<Sizes>(sizes);
+  return {array.data(), array.data() + array.size()};
+}
 
 View view_of(const FieldTuple& field) {
   return {reinterpret_cast<void*>(std::get<1>(field)), std::get<2>(field), std::get<3>(field),
@@ -322,8 +331,7 @@ PyFlow make_flow(PyEngine& engine, nb::object front, const nb::object& stages, i
   options.most_in_all = most_in_all;
   options.threads = threads;
   if (!sizes.is_none())
-    options.sizes =
-        std::make_shared<const std::vector<double>>(nb::cast<std::vector<double>>(sizes));
+    options.sizes = std::make_shared<const std::vector<double>>(values_of(sizes));
   return {state, std::move(front), stages, options};
 }
 
@@ -397,7 +405,7 @@ nb::typed<nb::list, nb::any> reduced_of(PyFlow& self) {
 
 Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int threads, bool takes,
               const nb::object& chunks, const std::vector<double>& seconds,
-              const std::vector<double>& sizes) {
+              const nb::object& of_all) {
   FlowOptions options;
   options.threads = threads;
   if (takes) options.source_seconds = seconds_of(front, -1);
@@ -409,6 +417,7 @@ Told estimate(PyEngine& engine, nb::object front, const nb::object& stages, int 
   std::vector<Stage> made;
   for (const nb::handle each : stages) made.push_back(stage_of(front, made.size(), each));
   for (Stage& stage : made) stage.params = nullptr;  // costs of Python's codelets are constants
+  const std::vector<double> sizes = of_all.is_none() ? std::vector<double>() : values_of(of_all);
   const auto state = engine.state();
   PipelineEstimate found;
   {
@@ -452,7 +461,7 @@ std::int64_t choose(PyEngine& engine, nb::object front, const nb::object& stages
 void bind_pipeline(nb::module_& module) {
   module.def("estimate_pipeline", estimate, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
              nb::arg("threads"), nb::arg("takes"), nb::arg("chunks"), nb::arg("seconds"),
-             nb::arg("sizes"));
+             nb::arg("sizes").none());
   module.def("choose_rows", choose, nb::arg("engine"), nb::arg("front"), nb::arg("stages"),
              nb::arg("memory"), nb::arg("host_memory"), nb::arg("most_on_device"),
              nb::arg("threads"), nb::arg("shown"), nb::arg("rows"));

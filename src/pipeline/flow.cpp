@@ -180,7 +180,7 @@ void Flow::take(const Mail& mail) {
 void Flow::asked(Intake& intake) {
   const bool has_ended = intake.task_ended();
   if (&intake != &intake_ || !has_ended) return;
-  if (devices_ && flat_maps_.empty()) devices_->close();
+  if (devices_ && flat_maps_.empty() && !intake.holds_chunk()) devices_->close();
   if (intake.error()) note_failure({intake.failed_id(), "source", intake.error()});
 }
 

@@ -88,7 +88,10 @@ void Intake::pump() {
       arrived = std::exchange(pending_, nullptr);
     }
   }
-  if (arrived) parts_.mail.post({Mail::Kind::arrived, arrived});
+  if (arrived) {
+    parts_.mail.post({Mail::Kind::arrived, arrived});
+    if (ended_.load() && !task_ && !parent_) parts_.mail.post({Mail::Kind::asked, nullptr, this});
+  }
   {
     const std::lock_guard lock(mutex_);
     if (task_ || ended_.load() || !may_begin()) return;
@@ -146,6 +149,11 @@ bool Intake::has_read_all() const {
   if (!reading_) return false;
   const std::lock_guard lock(mutex_);
   return reading_->left() == 0;
+}
+
+bool Intake::holds_chunk() const {
+  const std::lock_guard lock(mutex_);
+  return pending_ != nullptr;
 }
 
 bool Intake::is_over() const {

@@ -53,8 +53,11 @@ class Intake {
   void open(const Pipeline::Split& split, FlowItem& parent);
   /// Lets in what waits for room, and asks the source if there is more.
   void pump();
-  /// The task has ended: whether nothing more will come of this source.
+  /// The task has ended: whether the source isn't asked any more.
   bool task_ended();
+  /// Whether a chunk that it gave waits for room. When the last one of the pipeline's source gets
+  /// it, the end is told again.
+  bool holds_chunk() const;
   /// The source isn't asked again, and what waits for room is dropped.
   void close();
   /// The same from this number on: chunks before it are still read.

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/fake_cuda/pipeline_test.cpp: chunks of streams lie in pinned memory, which ends with a run.
+// tests/fake_cuda/pipeline_test.cpp: chunks of streams lie in pinned memory, which ends with a run;
+// libraries are called on their streams.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
+#include <quadriga/per_stream.h>
 #include <quadriga/pipeline.h>
 
+#include <map>
+#include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "fake_cuda/streams.h"
@@ -86,6 +91,46 @@ TEST_F(PinnedChunks, MemoryThatIsNotPinnedIsFilledAsWell) {
     pinned += is_pinned(chunk["y"].data);
   }
   EXPECT_LT(pinned, 5) << "as many as host_memory has room for";
+}
+
+/// A plan, and the stream that it was made for.
+struct Plan {
+  void* stream;
+  double added;
+};
+
+TEST_F(PinnedChunks, ALibraryIsCalledOnItsStreamWithThePlanOfThat) {
+  std::mutex mutex;
+  std::map<void*, int> plans;  // by stream
+  bool is_mixed = false;
+  const LibraryCall<Plan> add_more{
+      .name = "add more", .cuda = [&](Plan& plan, const Arguments& call) {
+        auto* const y = call.operands[0].as<double>();
+        static_cast<cudaStream_t>(call.stream)->push([y, more = plan.added] {
+          for (std::int64_t i = 0; i < rows; ++i) y[i] += more;
+        });
+        const std::lock_guard lock(mutex);
+        is_mixed = is_mixed || plan.stream != call.stream;
+      }};
+  {
+    Pipeline pipeline({.devices = "cuda:2,memory=16MiB"});
+    pipeline.source(source(40))
+        .kernel(add_, {reads("x"), writes("y", like_x)})
+        .library(add_more, per_stream([&](const Arguments& call) {
+                   const std::lock_guard lock(mutex);
+                   ++plans[call.stream];
+                   return Plan{call.stream, 10};
+                 }));
+    std::uint64_t seen = 0;
+    for (; const auto chunk = pipeline.next(); ++seen)
+      for (const double y : chunk->values<double>("y"))
+        ASSERT_EQ(y, static_cast<double>(chunk->number()) + 11);
+    EXPECT_EQ(seen, 40u);
+  }
+  EXPECT_FALSE(is_mixed);
+  EXPECT_GE(plans.size(), 2u) << "one for each device at least";
+  EXPECT_FALSE(plans.contains(nullptr));
+  for (const auto& [stream, made] : plans) EXPECT_EQ(made, 1);
 }
 
 }  // namespace

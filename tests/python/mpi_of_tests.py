@@ -57,6 +57,12 @@ _MPIS = {
             str(_FOLDER / "openmpi5/bin/mpicc"),
             str(_FOLDER / "openmpi5/bin/mpiexec"),
         ),
+        Mpi(
+            "mpich5",
+            "mpich",
+            str(_FOLDER / "abi/bin/mpicc"),
+            str(_FOLDER / "abi/bin/mpiexec"),
+        ),
         Mpi("abi", "abi", str(_FOLDER / "abi/bin/mpicc_abi"), str(_FOLDER / "abi/bin/mpiexec")),
     )
 }
@@ -68,7 +74,7 @@ def is_here(mpi):
 
 def has_large_counts(mpi):
     """Whether it is of version 4, which has MPI_Send_c and so on."""
-    return mpi in ("mpich", "abi")
+    return mpi in ("mpich", "mpich5", "abi")
 
 
 EACH_MPI = [
@@ -76,6 +82,7 @@ EACH_MPI = [
         mpi, marks=pytest.mark.skipif(not is_here(mpi), reason=f"no {mpi}, or no preload library")
     )
     for mpi in _MPIS
+    if mpi != "mpich5"  # MPICH 5 is tested by the interface of MPI 5.
 ]
 
 

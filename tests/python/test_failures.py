@@ -236,3 +236,24 @@ def test_lost_content_names_the_task(devices):
             engine.wait()
         with pytest.raises(quadriga.Cancelled, match="content is lost: task .* 'idle'"):
             np.asarray(y)
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:1,memory=64KiB,streams=3"])
+def test_no_body_runs_on_what_a_failed_task_should_have_written(devices):
+    """It may be queued on a device before the other one has failed."""
+    ran = []
+
+    def bad(x):
+        raise ValueError("first")
+
+    failing = quadriga.codelet(access=["update"], host_only=False)(bad)
+    note = quadriga.codelet(access=["read", "update"], host_only=False)(lambda x, y: ran.append(1))
+    for _ in range(50):
+        with quadriga.Engine(devices) as engine:
+            x, y = engine.data(np.zeros(10)), engine.data(np.zeros(10))
+            engine.submit(failing, x.update())
+            second = engine.submit(note, x.read(), y.update())
+            assert isinstance(second.exception(), quadriga.Cancelled)
+            with pytest.raises(ValueError, match="first"):
+                engine.wait()
+    assert ran == []

@@ -207,8 +207,8 @@ def test_a_file_that_shrinks_is_noticed(tmp_path):
 @pytest.mark.parametrize("block", range(1, 12))
 def test_records_lie_across_blocks_of_the_file(tmp_path, monkeypatch, block):
     monkeypatch.setattr(sys.modules["quadriga.formats.fasta"], "_BLOCK", block)
-    path = tmp_path / "some.fasta"
-    path.write_bytes(b">a b>c\nMK\n\nT*\n>\r\nG-\r\n>last\nAC")
+    path = tmp_path / "some.fasta.gz"
+    path.write_bytes(gzip.compress(b">a b>c\nMK\n\nT*\n>\r\nG-\r\n>last\nAC"))
     chunks = list(fasta(path, records=2))
     assert [bytes(chunk["residues"]) for chunk in chunks] == [b"MKT*G-", b"AC"]
     assert [chunk["starts"].tolist() for chunk in chunks] == [[0, 4, 6], [0, 2]]

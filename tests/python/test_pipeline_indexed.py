@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,35 @@ def test_the_first_chunk_that_fails_is_raised_wherever_it_fails(devices: str) ->
         pipeline.run()
 
 
+def test_the_end_is_not_known_while_the_last_chunk_waits_for_room() -> None:
+    """Small chunks come first then; once all are known, the largest would."""
+    lengths, order = [559, 2431, 1597, 1852, 6136], []
+
+    def note(array: Any) -> None:
+        order.append(int(array[0]))
+
+    machine = "emulated:1,memory=1MiB,h2d=20MB/s,d2h=20MB/s"
+    with quadriga.Engine(machine, virtual_clock=True) as engine:
+        pipeline = quadriga.Pipeline(engine=engine, host_memory=74_448)
+        pipeline.source(lambda number: np.full(lengths[number], float(number)), sizes=lengths)
+        pipeline.kernel(note, updates=["array"], cost=quadriga.Cost.of_seconds(1.17e-3))
+        assert [chunk.number for chunk in pipeline.results(in_order=True)] == [0, 1, 2, 3, 4]
+    assert order == [0, 2, 1, 3, 4]
+
+
+def test_a_million_sizes_are_an_array_and_no_list() -> None:
+    pipeline = quadriga.Pipeline(devices="cpu:1", look_ahead=1)
+    pipeline.source(lambda number: np.zeros(1), sizes=np.ones(1_000_000))
+    tracemalloc.start()
+    try:
+        for _ in pipeline.results(in_order=False):
+            break
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 4e6, "a list of as many floats has 32 MB"
+
+
 def test_a_list_keeps_its_arrays() -> None:
     arrays = [np.full(n, float(n)) for n in (3, 1, 2)]
     pipeline = doubling("emulated:2,memory=1MiB").source(arrays, sizes=[len(a) for a in arrays])
@@ -265,7 +295,8 @@ def test_a_search_by_an_index(tmp_path: Path, devices: str) -> None:
         (TEXT, INDEX.replace("25", "32"), "doesn't fit .* at record 'c'"),
         (TEXT, INDEX + f"d\t{2**62}\t99\t1\t{2**62}\n", "doesn't fit .* at record 'd'"),
         (TEXT, INDEX + "d\t8\t-99\t8\t9\n", "doesn't fit .* at record 'd'"),
-        (TEXT.replace(b"\n> none", b" > none"), INDEX, "doesn't fit .* at record"),
+        (TEXT.replace(b"\n> none", b" > none"), INDEX, "record 'a' has '>' at position 7"),
+        (TEXT.replace(b"\n> none", b"\n  none"), INDEX, "doesn't fit .* at record 'a'"),
         (TEXT, "a\t6\tnine\t4\t5\n", "can't be read as an index"),
         (TEXT, "a\t6\n", "can't be read as an index"),
         (TEXT, "", "goes on behind its last record"),

@@ -381,3 +381,43 @@ def test_parts_have_memory_of_their_own_for_what_kernels_write() -> None:
     found = list(pipeline.results())
     assert len(found) == 100
     assert all((chunk["y"] == 2 * chunk["x"]).all() for chunk in found)
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_result_may_be_in_several_chunks_of_a_join(devices, changes):
+    def joined(quick, slow):
+        current, following = next(slow), next(slow, None)
+        for chunk in quick:
+            while following is not None and following["time"] <= chunk["time"]:
+                current, following = following, next(slow, None)
+            yield {"p": chunk["p"], "T": current["T"]}
+
+    with quadriga.Engine(devices) as engine:
+        quick = quadriga.Pipeline(engine=engine)
+        quick.source({"time": t, "p": np.full(300, float(t))} for t in range(40))
+        slow = quadriga.Pipeline(engine=engine)
+        slow.source({"time": t, "T": np.full(300, 10.0 + t)} for t in range(0, 40, 4))
+        if changes:
+            slow.kernel(add_one, updates=["T"])
+        both = quadriga.Pipeline(engine=engine).source(joined(quick.results(), slow.results()))
+        both.kernel(lambda p, T: p + T, returns="sum")
+        sums = [chunk["sum"] for chunk in both.results()]
+    for time_of, found in enumerate(sums):
+        assert (found == time_of + 10 + time_of // 4 * 4 + changes).all()
+    assert len(sums) == 40
+
+
+def add_one(T):
+    T += 1
+
+
+def test_a_slice_of_an_array_that_nobody_else_holds_may_come_again():
+    def slices():
+        part = np.arange(600.0)[100:400]
+        for _ in range(5):
+            yield part
+
+    pipeline = quadriga.Pipeline(devices="emulated:2,memory=1MiB").source(slices())
+    pipeline.reduce("array", "sum").run()
+    assert pipeline.reduced["array"] == 5 * sum(range(100, 400))

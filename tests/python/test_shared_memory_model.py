@@ -88,15 +88,17 @@ __global__ void gather(Read x, Write y) {
 }
 """
 SOURCES = {name: quadriga.CudaSource(SOURCE, kernel=name, grid=1, block=1) for name in BODIES}
-#: Of each body: on the host only, as a CUDA source, and on CuPy's arrays.
+#: Of each body for devices: as a CUDA source, and on CuPy's arrays.
 VARIANTS = {
-    name: [{"host_only": True}, {"cuda": SOURCES[name]}]
+    name: [{"cuda": SOURCES[name]}]
     + ([{"arrays": "cupy"}] if HAS_GPUS and importlib.util.find_spec("cupy") else [])
     for name in BODIES
 }
+#: First of all on the host alone.
 CODELETS = {
-    name: [
-        quadriga.codelet(access=access, name=name, cost=COST, **variant)(body)
+    name: [quadriga.codelet(access=access, name=name, cost=COST)(body)]
+    + [
+        quadriga.codelet(access=access, name=name, cost=COST, host_only=False, **variant)(body)
         for variant in VARIANTS[name]
     ]
     for name, (body, access) in BODIES.items()
@@ -137,6 +139,7 @@ class Program:
     def __init__(self, seed, engine):
         self.random = random.Random(seed)
         self.engine = engine
+        self.devices = [each.name for each in engine.machine.devices if each.kind != "cpu"]
         values = np.random.default_rng(seed).integers(0, 9, (2, SIZE, SIZE)).astype(float)
         self.bases = [values[0].copy(), values[1].copy()]
         self.expected = [values[0].copy(), values[1].copy()]
@@ -196,7 +199,8 @@ class Program:
         if len(arrays) == 2 and chosen[0][0][0] == chosen[1][0][0]:
             return
         self.written.append(operands[-1].data)
-        future = self.engine.submit(codelet, *operands)
+        device = None if codelet is on_host else self.random.choice([None, *self.devices])
+        future = self.engine.submit(codelet, *operands, device=device)
         self.apply(future, body, [place for place, _ in chosen], access[-1])
 
     def call(self):
@@ -216,8 +220,10 @@ class Program:
 
     def write(self):
         self.engine.wait()
-        if self.resident:
-            return
+        if not self.resident:
+            self.overwrite()
+
+    def overwrite(self):
         place, array = self.some()
         value = self.random.randrange(9)
         self.mine[place[0]][place[1]][...] = value
@@ -351,6 +357,15 @@ def run_batches(options, firsts, core=None):
                     raise
 
 
+def check_that_devices_work(options):
+    """Or programs would say nothing of their memory: one run has copies both ways."""
+    with quadriga.Engine(**options, seed=1) as engine:
+        for seed in range(ON_AN_ENGINE):
+            Program(seed, engine).run(30)
+        many = [link for link in engine.counters().links if link.copies > 20]
+        assert {link.source_name == "host" for link in many} == {True, False}
+
+
 def run_share(where, firsts, core):
     """What a process of several does: machines can't be sent there."""
     run_batches(OPTIONS[where], firsts, core)
@@ -360,6 +375,8 @@ OPTIONS = {**ENGINES, "gpus": {"devices": "auto"}}
 
 
 def check(where):
+    if where != "cpu":
+        check_that_devices_work(OPTIONS[where])
     firsts = range(FIRST, FIRST + PROGRAMS, ON_AN_ENGINE)
     if PROGRAMS < MANY or where == "gpus":
         run_batches(OPTIONS[where], firsts)

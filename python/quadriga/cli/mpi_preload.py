@@ -28,6 +28,8 @@ _LIBRARIES = {
 }
 # What the launchers of these MPIs give to the processes that they start.
 _LAUNCHERS = {"OMPI_COMM_WORLD_RANK": "openmpi", "PMI_RANK": "mpich"}
+# Programs that start ranks, which start this command in turn.
+_STARTERS = ("mpiexec", "mpirun", "orterun", "prterun", "srun")
 # Ours, and the compiler by which each is built; abi is the interface of MPI 5, of any MPI.
 _MPIS = {"openmpi": "mpicc.openmpi", "mpich": "mpicc.mpich", "abi": "mpicc_abi"}
 
@@ -63,13 +65,16 @@ def mpi_preload(
     As in `mpiexec -n 4 quadriga mpi-preload ./program`. Each rank starts it; ranks that don't get
     ordinary messages. A program that ends in .py is run by this Python.
     """
-    if prints:
-        click.echo(library(mpi or _mpi_of(program[0] if program else None)))
+    if prints and not program:
+        click.echo(library(mpi or _mpi_of_launcher(None)))
         return DONE
     if not program:
         raise click.UsageError("Missing argument 'PROGRAM'.")
     command = [sys.executable, *program] if program[0].endswith(".py") else list(program)
-    path = library(mpi or _mpi_of(command[0]))
+    path = library(_mpi_of(command[0], mpi))
+    if prints:
+        click.echo(path)
+        return DONE
     flags = {"COUNTERS": counters, "HOST": host_buffers, "EMULATED": emulated}
     for name, given in flags.items():
         if given:
@@ -105,14 +110,36 @@ def _preloaded() -> list[str]:
     return [each for each in (_variable("LD_PRELOAD") or "").split(":") if each]
 
 
-def _mpi_of(program: str | None) -> str:
-    """By the libraries that a program asks for, else by the launcher of this process."""
-    path = shutil.which(program) if program else None
-    if path is not None:
-        said = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
-        for name, mpi in _LIBRARIES.items():
-            if f"{name} =>" in said:
-                return mpi
+def _mpi_of(program: str, given: str | None) -> str:
+    """As given, by the libraries that a program asks for, or by the launcher of this process."""
+    if Path(program).name.split(".")[0] in _STARTERS:
+        raise InvalidArgument(
+            f"mpi-preload: {program} starts the ranks, and each starts this command: "
+            "mpiexec -n 4 quadriga mpi-preload ./program"
+        )
+    path = shutil.which(program)
+    if path is None:
+        raise InvalidArgument(f"mpi-preload: there is no program {program}")
+    ended = subprocess.run(["ldd", path], capture_output=True, text=True)
+    said = ended.stdout + ended.stderr
+    if _is_binary(path) and ("not a dynamic" in said or "statically linked" in said):
+        raise InvalidArgument(
+            f"mpi-preload: {program} is linked statically, and takes no library: link its MPI "
+            "dynamically"
+        )
+    found = next((mpi for name, mpi in _LIBRARIES.items() if f"{name} =>" in said), None)
+    if given is not None and found not in (None, given):
+        raise InvalidArgument(f"mpi-preload: {program} is linked with {found}, not {given}")
+    return given or found or _mpi_of_launcher(program)
+
+
+def _is_binary(path: str) -> bool:
+    """Of a script it is its interpreter that is linked."""
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def _mpi_of_launcher(program: str | None) -> str:
     for variable, mpi in _LAUNCHERS.items():
         if _variable(variable) is not None:
             return mpi

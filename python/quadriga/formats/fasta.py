@@ -8,19 +8,15 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any, Literal, NoReturn, overload
+from typing import Any, Literal, overload
 
-import numpy as np
-
+from .. import _core
 from ..arguments import whole
 from ..errors import InvalidType, IoError
 from ..pipeline.indexed import IndexedSource
-from .fasta_index import FastaIndex
 
-_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz*-"
-_SPACE = b" \t\r\n"
 _MOST = 2**31
-_BLOCK = 2**20  # Bytes read at a time.
+_BLOCK = 2**20  # Bytes of a compressed file's text that are read at a time.
 
 
 @overload
@@ -74,108 +70,43 @@ def fasta(
     (b'MKTAYGG', [0, 5, 7], ['first', 'second'])
     """
     records = whole("records", records, 1, _MOST)
-    with _opened(path) as file:
-        begin = _read(path, file, 1)
-    if begin != b">":
-        raise IoError(f"{path}: is no FASTA file: it doesn't begin with '>'")
-    return _chunks(path, records) if index is None else _indexed(path, records, index)
+    if index is None:
+        return _chunks(_opened(os.fspath(path)), records)
+    return _indexed(os.fspath(path), records, index)
 
 
-def _indexed(path: str | os.PathLike[str], records: int, index: Any) -> IndexedSource:
+def _indexed(path: str, records: int, index: Any) -> IndexedSource:
     if index is not True and not isinstance(index, (str, os.PathLike)):
         raise InvalidType(f"index is {index!r}; expected the path of a .fai file, or True")
-    if os.fspath(path).endswith(".gz"):
+    if path.endswith(".gz"):
         raise IoError(f"{path}: is compressed, so no record can be read alone; decompress it first")
-    known = FastaIndex(path, os.fspath(path) + ".fai" if index is True else index)
-    firsts = range(0, len(known.names), records)
-
-    def read(number: int) -> dict[str, Any]:
-        first = firsts[number]
-        chunk = _packed(path, *known.bodies(first, min(first + records, len(known.names))))
-        known.check(first, chunk["names"], np.diff(chunk["starts"]))
-        return chunk
-
-    letters = np.add.reduceat(known.lengths, firsts) if len(firsts) else np.zeros(0)
-    counts = np.diff(np.append(firsts, len(known.names)))
-    return IndexedSource(read, letters + 8 * (counts + 1))
+    file = _core.IndexedFasta(path, records, path + ".fai" if index is True else os.fspath(index))
+    sizes: Any = file.sizes()
+    return IndexedSource(lambda number: _chunk(file.read(number)), sizes)
 
 
-def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
+def _opened(path: str) -> _core.FastaFile | _core.FastaText:
+    if not path.endswith(".gz"):
+        return _core.FastaFile(path)
     try:
-        if os.fspath(path).endswith(".gz"):
-            return gzip.open(path, "rb")  # type: ignore[return-value]
-        return open(path, "rb")
+        file = gzip.open(path, "rb")  # noqa: SIM115 - read as long as chunks are asked for
     except OSError as error:
         raise IoError(f"{path}: can't be read: {error}") from error
 
+    def read(most: int) -> bytes:
+        try:
+            return file.read(most)
+        except (OSError, EOFError, zlib.error) as error:
+            raise IoError(f"{path}: can't be read: {error}") from error
 
-def _read(path: str | os.PathLike[str], file: IO[bytes], most: int) -> bytes:
-    try:
-        return file.read(most)
-    except (OSError, EOFError, zlib.error) as error:
-        raise IoError(f"{path}: can't be read: {error}") from error
-
-
-def _chunks(path: str | os.PathLike[str], records: int) -> Iterator[dict[str, Any]]:
-    titles: list[bytes] = []
-    bodies: list[bytes] = []
-    with _opened(path) as file:
-        file.read(1)  # The first record's ">".
-        for text in _texts(path, file):
-            if len(titles) == records:
-                yield _packed(path, titles, bodies)
-                titles, bodies = [], []
-            title, _, body = text.partition(b"\n")
-            titles.append(title)
-            bodies.append(body)
-    yield _packed(path, titles, bodies)
+    return _core.FastaText(path, read, _BLOCK)
 
 
-def _texts(path: str | os.PathLike[str], file: IO[bytes]) -> Iterator[bytes]:
-    """What lies between one ``>`` at the beginning of a line and the next."""
-    held: list[bytes] = []  # Of the record that goes on.
-    carried = b""  # A block's last end of line: the next one may begin with ">".
-    while block := _read(path, file, _BLOCK):
-        block = carried + block
-        carried = b"\n" if block.endswith(b"\n") else b""
-        first, *others = block.removesuffix(b"\n").split(b"\n>")
-        held.append(first)
-        for other in others:
-            yield b"".join(held)
-            held = [other]
-    yield b"".join(held)
+def _chunks(text: _core.FastaFile | _core.FastaText, records: int) -> Iterator[dict[str, Any]]:
+    while text.has_record:
+        yield _chunk(text.take(records))
 
 
-def _name(title: bytes) -> str:
-    words = title.split(maxsplit=1)
-    return words[0].decode("utf-8", "replace") if words else ""
-
-
-def _packed(
-    path: str | os.PathLike[str], titles: list[bytes], bodies: list[bytes]
-) -> dict[str, Any]:
-    """All bodies at once, with a ``>`` between them until their places are known."""
-    names = [_name(title) for title in titles]
-    joined = b">".join(bodies).translate(None, _SPACE)
-    starts = np.zeros(len(bodies) + 1, np.int64)
-    ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord(">"))
-    others = joined.translate(None, _LETTERS)
-    if len(ends) == len(others) == len(bodies) - 1:
-        starts[1:] = [*ends, len(joined)]
-        starts[1:] -= np.arange(len(bodies))
-    if (np.diff(starts) == 0).any():
-        _refuse(path, names, [body.translate(None, _SPACE) for body in bodies])
-    residues = np.frombuffer(bytearray(joined.translate(None, b">")), np.uint8)
+def _chunk(found: tuple[Any, Any, list[str]]) -> dict[str, Any]:
+    residues, starts, names = found
     return {"residues": residues, "starts": starts, "names": names}
-
-
-def _refuse(path: str | os.PathLike[str], names: list[str], sequences: list[bytes]) -> NoReturn:
-    for name, sequence in zip(names, sequences, strict=True):
-        if not sequence:
-            raise IoError(f"{path}: record {name!r} is empty")
-        if wrong := sequence.translate(None, _LETTERS):
-            raise IoError(
-                f"{path}: record {name!r} has {chr(wrong[0])!r} at position "
-                f"{sequence.index(wrong[:1]) + 1}; expected letters, '*' or '-'"
-            )
-    raise AssertionError("no record is wrong")

@@ -84,7 +84,9 @@ class IndexedSource(Sequence[Any]):
 
 def _checked(sizes: Iterable[float]) -> np.ndarray[Any, Any]:
     try:
-        found = np.asarray(sizes if hasattr(sizes, "__len__") else list(sizes), np.float64)
+        found = np.asarray(
+            sizes if hasattr(sizes, "__len__") else list(sizes), np.float64, order="C"
+        )
     except (TypeError, ValueError) as error:
         raise InvalidType(f"sizes are numbers, one for each chunk: {error}") from error
     if found.ndim != 1:

@@ -6,9 +6,9 @@ Invariants
   1. An array that a source yields can't be written by it until the chunk has gone, or the source
      has ended; stages get a view that can. A write raises where the source makes it, and a note
      explains the error.
-  2. Memory that can also be written past that array (a slice of a larger one, a bytearray) isn't
-     guarded so. What chunks have of it while the source works may not be in what it yields next:
-     it may have filled that memory again, so the run ends with an error.
+  2. Memory that can also be written past that array (a slice of a larger one that somebody holds, a
+     bytearray) isn't guarded so. What chunks have of it while the source works may not be in what
+     it yields next: it may have filled that memory again, so the run ends with an error.
   3. Other memory may come again, as a table that all chunks share. Views of it that were made
      before it was first yielded can still write it, and nothing tells of them: so a sample of its
      content is kept, and the run ends with an error if that has changed when it comes again
@@ -23,6 +23,7 @@ from __future__ import annotations
 import bisect
 import collections
 import contextlib
+import sys
 import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -42,6 +43,8 @@ _CONTAINERS: tuple[Any, ...] = ([], (), {}.values(), {}.items(), collections.deq
 _KEPT = tuple(type(iter(each)) for each in _CONTAINERS) + (type(reversed([])), reversed)
 
 Array = np.ndarray[Any, Any]
+# References to an array that only one view of it knows: the view's, a local one, an argument's.
+_HELD_BY_ONE_VIEW = 3
 
 
 def lending(
@@ -155,7 +158,7 @@ class Lent:
         arrays = {n: each for n, each in chunk.arrays().items() if type(each) is np.ndarray}
         fields = []
         if self._is_checked:
-            is_open = {n: not self._is_of_parts and _is_open(each) for n, each in arrays.items()}
+            is_open = {n: self._is_open(each) for n, each in arrays.items()}
             fields = [self._checked(chunk, n, arrays[n]) for n in arrays if is_open[n]]
             keys = [self._compared(turn, chunk, n, arrays[n]) for n in arrays if not is_open[n]]
             if keys:
@@ -190,6 +193,14 @@ class Lent:
             with contextlib.suppress(ValueError):  # what it is a view of can't be written any more
                 array.flags.writeable = True
 
+    def _is_open(self, array: Array) -> bool:
+        """Whether it is of invariant 2. What was of 3 stays so, though chunks have views of it."""
+        if self._is_of_parts:
+            return False
+        known = self._known.get(_key_of(array))
+        is_known = known is not None and known.owner() is _owner_of(array)
+        return not is_known and _is_open(array)
+
     def _checked(self, chunk: Chunk, name: str, array: Array) -> _Place:
         span = span_of(array)
         assert span is not None
@@ -202,13 +213,9 @@ class Lent:
         return _Place(span, chunk.label, name, array.view())
 
     def _compared(self, turn: int, chunk: Chunk, name: str, array: Array) -> Any:
-        owner: Any = array
-        key: Any = id(array)  # quicker than its address
-        if array.base is not None:
-            owner = array.base
-            key = (id(owner), array.ctypes.data, array.nbytes)
-            if _is_fixed(array):
-                return None
+        owner, key = _owner_of(array), _key_of(array)
+        if owner is not array and _is_fixed(array):
+            return None
         known = self._known.get(key)
         if known is None or known.owner() is not owner:
             try:
@@ -244,11 +251,22 @@ def sample(array: Array, phase: int) -> bytes:
     return flat[phase % step :: step].tobytes()
 
 
+def _owner_of(array: Array) -> Any:
+    return array if array.base is None else array.base
+
+
+def _key_of(array: Array) -> Any:
+    if array.base is None:
+        return id(array)  # quicker than its address
+    return (id(array.base), array.ctypes.data, array.nbytes)
+
+
 def _is_open(array: Array) -> bool:
     """Whether its memory can be written past this array."""
     base = array.base
     while isinstance(base, np.ndarray):
-        if base.flags.writeable:
+        # Results of a pipeline are views of arrays that nobody else holds.
+        if base.flags.writeable and sys.getrefcount(base) > _HELD_BY_ONE_VIEW:
             return True
         base = base.base
     if base is None:

@@ -146,7 +146,7 @@ class Pipeline(Stages):
             if name not in names:
                 raise InvalidArgument(f"seconds of {name!r}: expected one of {', '.join(names)}")
         front = Front(iter(()), self._stages, False, self._source_seconds)
-        sizes: list[float] = []
+        sizes = None
         if chunks is None:
             if self._indexed is None or len(self._indexed) == 0:
                 raise InvalidArgument("estimate() needs chunks, or a source with sizes")
@@ -154,8 +154,8 @@ class Pipeline(Stages):
                 raise InvalidArgument(
                     "estimate() by sizes comes before the run, which reads the source"
                 )
-            sizes = self._indexed.sizes.tolist()
-            ends = [int(self._indexed.sizes.argmin()), int(self._indexed.sizes.argmax())]
+            sizes = self._indexed.sizes
+            ends = [int(sizes.argmin()), int(sizes.argmax())]
             shown = [front.shown(number, self._indexed[number]) for number in ends]
         else:
             shown = [front.shown(number, each) for number, each in enumerate(chunks)]
@@ -341,7 +341,7 @@ class Pipeline(Stages):
             pending,
         )
         options: dict[str, Any] = self._options | {"takes": self._source_seconds is not None}
-        options["sizes"] = None if self._indexed is None else self._indexed.sizes.tolist()
+        options["sizes"] = None if self._indexed is None else self._indexed.sizes
         if self._rows is not None and self._rows.chunk == 0:
             self._rows.chunk = self._chosen_rows(self._rows)
         self._flow = _core.Flow(self.engine.core, self._front, self._front.stages(), **options)

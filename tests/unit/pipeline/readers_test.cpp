@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/fasta_text.h"
 #include "unit/pipeline/flow_fixture.h"
 
 namespace quadriga {
@@ -88,7 +89,8 @@ TEST(Fasta, WhatIsNoFastaIsRefused) {
   const File empty("");
   EXPECT_EQ(said(empty, [&] { fasta(empty.path(), 2); }),
             "FILE: is no FASTA file: it doesn't begin with '>'");
-  EXPECT_EQ(said(empty, [&] { fasta(empty.path() + ".not", 2); }), "FILE.not: can't be read");
+  EXPECT_EQ(said(empty, [&] { fasta(empty.path() + ".not", 2); }),
+            "FILE.not: can't be read: No such file or directory");
   EXPECT_EQ(said(empty, [&] { fasta(empty.path(), 0); }),
             "fasta(): records of a chunk must be at least 1");
   const File hollow(">a\nMK\n>b\n>c\nM\n");
@@ -117,6 +119,31 @@ TEST(Fasta, WhatIsNoLetterIsToldSoThatItCanBeRead) {
                      fasta(file.path(), 3)(chunk);
                    }),
               "FILE: record 'a' has '" + told + "' at position 2; expected letters, '*' or '-'");
+  }
+}
+
+TEST(Fasta, RecordsLieAcrossBlocksOfTheText) {
+  const std::string text = ">a b>c\nMK\n\nT*\n>\r\nG-\r\n>last\nAC";
+  for (std::size_t block = 1; block < 12; ++block) {
+    std::size_t at = 0;
+    FastaText reader(
+        "a text",
+        [&](std::span<char> into) {
+          const std::size_t count = text.copy(into.data(), into.size(), at);
+          at += count;
+          return count;
+        },
+        block);
+    const FastaRecords first = reader.take(2);
+    EXPECT_EQ(first.letters, "MKT*G-") << block;
+    EXPECT_EQ(first.starts, (std::vector<std::int64_t>{0, 4, 6})) << block;
+    EXPECT_EQ(first.names, (std::vector<std::string>{"a", ""})) << block;
+    EXPECT_TRUE(reader.has_record());
+    EXPECT_EQ(reader.take(2).letters, "AC") << block;
+    EXPECT_FALSE(reader.has_record());
+    at = 5;  // in the first title, which has a '>'
+    reader.restart();
+    EXPECT_EQ(reader.take(9).names, (std::vector<std::string>{"", "last"})) << block;
   }
 }
 
