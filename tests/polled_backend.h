@@ -68,10 +68,13 @@ class PolledBackend : public Backend {
     if (launch.name == "refused" && launch.cost.volume > 0) fail(Errc::unavailable, "no room");
     return queue(stream, [launch] {
       PolledStream native;
+      std::function<void()> on_end;
       Arguments arguments = launch.arguments;
       arguments.stream = &native;
+      arguments.on_end = &on_end;
       (*launch.kernel)(arguments);
       for (const std::function<void()>& queued : native) queued();
+      if (on_end) on_end();
     });
   }
   void wait(StreamId, Event) override {}  // All run in the order of calls.

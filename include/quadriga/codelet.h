@@ -48,6 +48,9 @@ struct Arguments {
   std::function<void()>* on_end = nullptr;
   /// Ends the task of a codelet that detaches; null for others.
   const Promise* promise = nullptr;
+  /// Memory of the device for this task alone, as much as the codelet's `workspace` stated; its
+  /// content is unspecified. A kernel that was queued may use it until it has ended.
+  std::span<std::byte> workspace = {};
 
   /// The parameters as the trivially copyable struct that was submitted.
   template <class T>
@@ -94,6 +97,15 @@ struct Codelet {
   /// Predicted cost; empty: learned by running some tasks on each kind of device, and an error
   /// under the virtual clock.
   std::function<Cost(const Arguments& arguments)> cost = {};
+  /// Bytes that the variant for a kind of device needs beside its operands; empty: none. Reserved
+  /// with the operands, all or none of them, in the memory of the device that the task runs on.
+  ///
+  /// Called by submit() for each kind of device, with the parameters and the operands' shapes,
+  /// whose `data` is null. Gives the same for the same arguments.
+  /// Errors:  submit() throws what it throws, and too_large if no device has so much memory.
+  ///          Refused for codelets that detach or block, for `init` and `combine`, and, on cores,
+  ///          for fine tasks.
+  std::function<std::size_t(const Arguments& arguments, DeviceKind kind)> workspace = {};
   /// For operands of mode reduce, both or neither: devices add concurrently to partial results of
   /// their own, which tasks combine into the data before its next access of another mode. `init`
   /// (access: write) sets a partial result to the neutral element and runs as part of the first

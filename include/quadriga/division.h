@@ -25,9 +25,10 @@ class Division {
   /// those added before that access the same elements, if one of the two writes them. The codelet
   /// must outlive the task.
   ///
-  /// Errors:  invalid_argument if the codelet has no cpu variant, submits, blocks or detaches, if
-  ///          the number of operands isn't its own, or if an operand isn't part of one of the
-  ///          divided task's, or is written and those are only read. The task fails by it.
+  /// Errors:  invalid_argument if the codelet has no cpu variant, submits, blocks, detaches or
+  ///          needs a workspace on cores, if the number of operands isn't its own, or if an operand
+  ///          isn't part of one of the divided task's, or is written and those are only read. The
+  ///          task fails by it.
   void add(const Codelet& codelet, std::span<const View> operands,
            std::span<const std::byte> params = {});
   void add(const Codelet& codelet, std::initializer_list<View> operands) {

@@ -24,10 +24,10 @@ namespace {
 using DataTuple = std::tuple<std::int64_t, std::int64_t, std::int64_t, DType, bool>;
 using CostTuple = std::tuple<std::string, double, double>;
 /// Number, name, operands, cost, seconds, priority, owner, whether on the host only, what it
-/// follows, and which data are final then.
+/// follows, which data are final then, and bytes of workspace.
 using TaskTuple = std::tuple<std::uint64_t, std::string, std::vector<std::pair<std::uint32_t, int>>,
                              std::optional<CostTuple>, double, int, std::optional<DeviceId>, bool,
-                             std::vector<std::uint64_t>, std::vector<std::uint32_t>>;
+                             std::vector<std::uint64_t>, std::vector<std::uint32_t>, std::uint64_t>;
 
 /// Keeps the engine.
 class PyRerun {
@@ -47,8 +47,8 @@ class PyRerun {
 
   void submit(const std::vector<TaskTuple>& tasks) {
     std::vector<RecordedTask> recorded;
-    for (const auto& [number, name, operands, cost, seconds, priority, owner, host, after, final] :
-         tasks) {
+    for (const auto& [number, name, operands, cost, seconds, priority, owner, host, after, final,
+                      workspace] : tasks) {
       RecordedTask task{name, {}, seconds};
       task.submission.task = number;
       for (const auto& [data, access] : operands)
@@ -61,6 +61,7 @@ class PyRerun {
       task.submission.host_only = host;
       task.submission.after = after;
       task.submission.final = final;
+      task.submission.workspace = workspace;
       recorded.push_back(std::move(task));
     }
     const GilReleased released;

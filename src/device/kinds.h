@@ -2,8 +2,10 @@
 // src/device/kinds.h: the table of the kinds of devices.
 //
 // A new kind is a folder beside this file and a row of the table in kinds.cpp. Its DeviceKind is
-// the row's number, which authors of variants get from device_kind(). Other rooms ask for what a
-// row says, never for a kind by its name (tools/check_layers); but the host's cores are `cpu`.
+// the row's number, which authors of variants get from device_kind(). Its devices run the linear
+// algebra if it has a port of the tile kernels (linalg/kernels/stream_ports.h). Other rooms ask for
+// what a row says, never for a kind by its name (tools/check_layers); but the host's cores are
+// `cpu`.
 #pragma once
 
 #include <quadriga/machine.h>

@@ -7,9 +7,9 @@
 namespace quadriga {
 
 /// A CUDA variant that does on its device what the given one does, and leaves the host out of it:
-/// the second time that it gets the same operands, at the same addresses, and parameters, what the
-/// given one queues is recorded as a graph, which is launched from then on. Operands' contents may
-/// change. Any thread.
+/// the second time that it gets the same operands and workspace, at the same addresses, and the
+/// same parameters, what the given one queues is recorded as a graph, which is launched from then
+/// on. Operands' contents may change. Any thread.
 ///
 /// The given variant only queues kernels and copies, on arguments.stream alone, which are the same
 /// for the same arguments; it sets no on_end. What can't be recorded is queued each time, and a

@@ -13,6 +13,7 @@
 #include "engine/engine_access.h"
 #include "engine/engine_impl.h"
 #include "engine/occupied.h"
+#include "engine/workspaces.h"
 #include "graph/pulled.h"
 #include "graph/task_life.h"
 
@@ -117,6 +118,7 @@ void Engine::Impl::check_detached(const Codelet& codelet, bool has_side) {
   };
   if (!has_side && (!codelet.host_only || codelet.cuda || !codelet.others.empty()))
     refuse("it runs on the host: set `host_only`, and only the cpu variant");
+  if (codelet.workspace) refuse("its variant allocates what it needs, and states no `workspace`");
   if (std::ranges::any_of(codelet.access, [](Access a) { return a >= Access::commute; }))
     refuse("its operands are read, written or updated, not of mode commute or reduce");
 }
@@ -238,6 +240,8 @@ Task& Engine::Impl::prepare(const Codelet& codelet, std::span<const Operand> ope
     task.extra.side = side;
   }
   try {
+    if (codelet.workspace) [[unlikely]]
+      note_workspaces(task, machine);
     executor->check(task);
   } catch (...) {
     drop(task);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/bodies.h"
+#include "engine/workspaces.h"
 #include "graph/covered_losses.h"
 #include "graph/task_life.h"
 
@@ -47,7 +48,14 @@ inline void HostBodies::call(Task& task, const Arguments& arguments) {
     return run_detached(executor_, &blocking_, graph_, task, arguments);
   }
   const RunningTask running(graph_, &task);
-  run_body(graph_, task, task.codelet->cpu, arguments);
+  constexpr DeviceId cores = 0;  // the only device
+  const std::size_t workspace_bytes = task.workspace_bytes(cores);
+  if (workspace_bytes == 0) [[likely]]
+    return run_body(graph_, task, task.codelet->cpu, arguments);
+  const HostWorkspace workspace(task, workspace_bytes);
+  Arguments with = arguments;
+  with.workspace = workspace.memory();
+  run_body(graph_, task, task.codelet->cpu, with);
 }
 
 bool HostBodies::run(Task& task) {

@@ -2,6 +2,7 @@
 // src/engine/recorder.cpp: counting, and keeping what a trace tells.
 #include "engine/recorder.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace quadriga {
@@ -204,6 +205,9 @@ void Recorder::submitted(const Task& task, Nanoseconds when) {
       made.volume = cost.volume;
     } catch (...) {  // NOLINT: whoever runs it meets it as well
     }
+  for (DeviceId device = 0; device < machine_.devices.size(); ++device)
+    if (machine_.devices[device].space != host_space)
+      made.workspace = std::max<std::uint64_t>(made.workspace, task.workspace_bytes(device));
   if (task.has_extra && task.extra.after)
     for (const TaskRef& each : *task.extra.after) made.after.push_back(each.id);
   std::lock_guard lock(told_);

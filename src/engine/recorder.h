@@ -65,6 +65,7 @@ struct Submission {
   std::string kernel;                ///< Of its cost; empty: it has none.
   double order = 0;
   double volume = 0;
+  std::uint64_t workspace = 0;  ///< Bytes; the most of all devices with memory of their own.
   int priority = 0;
   DeviceId owner = no_device;
   bool host_only = false;

@@ -25,6 +25,8 @@ void Reductions::check(const Codelet& codelet) {
           named("combine must have two operands, of modes update and read"));
   require(!codelet.init->submits && !codelet.combine->submits,
           named("init and combine can't submit tasks"));
+  require(!codelet.init->workspace && !codelet.combine->workspace,
+          named("init and combine have no workspace"));
 }
 
 History* Reductions::find_history(Datum& datum, Task* parent) {

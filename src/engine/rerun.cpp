@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/engine/rerun.cpp: pretended data, and codelets that only have a cost.
+// src/engine/rerun.cpp: pretended data, and codelets that only have a cost and a workspace.
 #include "engine/rerun.h"
 
 #include <fmt/format.h>
@@ -15,11 +15,12 @@
 namespace quadriga {
 namespace {
 
-/// What a codelet's cost is told. The kernel's name is in `kernels`, for good.
+/// What a codelet's cost and workspace are told. The kernel's name is in `kernels`, for good.
 struct RerunParams {
   const std::string* kernel;
   double order;
   double volume;
+  std::uint64_t workspace;
 };
 
 /// Names are kept: a Cost refers to its kernel's.
@@ -77,6 +78,7 @@ const Codelet& Rerun::codelet_of(const RecordedTask& task) {
   for (const Submission::Operand& each : task.submission.operands)
     key += fmt::format("\n{}", name(each.access));
   if (task.submission.host_only) key += "\nhost";
+  if (task.submission.workspace > 0) key += "\nworkspace";
   std::unique_ptr<Codelet>& found = codelets_[key];
   if (found) return *found;
   found = std::make_unique<Codelet>();
@@ -89,6 +91,10 @@ const Codelet& Rerun::codelet_of(const RecordedTask& task) {
     const auto params = arguments.param<RerunParams>();
     return Cost{*params.kernel, params.order, params.volume};
   };
+  if (task.submission.workspace > 0)
+    found->workspace = [](const Arguments& arguments, DeviceKind kind) -> std::size_t {
+      return kind == DeviceKind::cpu ? 0 : arguments.param<RerunParams>().workspace;
+    };
   return *found;
 }
 
@@ -98,10 +104,11 @@ void Rerun::submit(std::span<const RecordedTask> tasks) {
     std::vector<Operand> operands;
     for (const Submission::Operand& each : given.operands)
       operands.push_back({data_of(each.data), each.access});
-    RerunParams params{&kept(given.kernel), given.order, given.volume};
+    RerunParams params{&kept(given.kernel), given.order, given.volume, given.workspace};
     if (given.kernel.empty()) {
       const Cost measured = Cost::of_seconds(task.seconds);
-      params = {&kept(std::string(measured.kernel)), measured.order, measured.volume};
+      params = {&kept(std::string(measured.kernel)), measured.order, measured.volume,
+                given.workspace};
     }
     std::vector<Future> after;
     for (const std::uint64_t each : given.after) {

@@ -133,6 +133,7 @@ struct TraceGraph {
       operands.push_back({each.data, name(each.access)});
     task["operands"] = std::move(operands);
     if (!given.kernel.empty()) task["cost"] = {given.kernel, given.order, given.volume};
+    if (given.workspace > 0) task["workspace"] = given.workspace;
     if (!given.after.empty()) task["follows"] = given.after;
     if (!given.final.empty()) task["final"] = given.final;
     if (given.priority != 0) task["priority"] = given.priority;

@@ -50,10 +50,13 @@ void Subgraph::refuse(const Codelet& codelet, const std::string& why) const {
                                            tasks_.size(), codelet.name, why));
 }
 
-void Subgraph::check(const Codelet& codelet, std::span<const View> operands) const {
+void Subgraph::check(const Codelet& codelet, std::span<const View> operands,
+                     std::span<const std::byte> params) const {
   if (!codelet.cpu) refuse(codelet, "has no cpu variant, which cores need");
   if (codelet.submits || codelet.blocks || codelet.detaches)
     refuse(codelet, "submits, blocks or detaches; expected a variant that computes and returns");
+  if (codelet.workspace && codelet.workspace({operands, params}, DeviceKind::cpu) > 0)
+    refuse(codelet, "needs a workspace on cores, which fine tasks don't have");
   if (operands.size() != codelet.access.size())
     refuse(codelet, fmt::format("has {} operands; its codelet accesses {}", operands.size(),
                                 codelet.access.size()));
@@ -139,7 +142,7 @@ void Subgraph::follow(const Place& place, bool written) {
 
 void Subgraph::add(const Codelet& codelet, std::span<const View> operands,
                    std::span<const std::byte> params) {
-  check(codelet, operands);
+  check(codelet, operands, params);
   at_.clear();
   for (std::size_t i = 0; i < operands.size(); ++i)
     at_.push_back(is_empty(operands[i]) ? none : place_of(codelet, operands, i));

@@ -79,7 +79,8 @@ class Subgraph {
   };
 
   [[noreturn]] void refuse(const Codelet& codelet, const std::string& why) const;
-  void check(const Codelet& codelet, std::span<const View> operands) const;
+  void check(const Codelet& codelet, std::span<const View> operands,
+             std::span<const std::byte> params) const;
   /// The place of operand `index`, which is not empty. Errors: as add().
   std::uint32_t place_of(const Codelet& codelet, std::span<const View> operands, std::size_t index);
   std::uint32_t add_place(const Region& region, DType dtype, bool may_write);

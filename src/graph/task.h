@@ -166,6 +166,7 @@ struct TaskExtra {
   std::unique_ptr<Domain> domain;  ///< Histories of what the task's children touch.
   /// By operand: whose partial results it adds to; null for the others, and where in place.
   std::unique_ptr<Reduction*[]> reductions;
+  std::unique_ptr<std::size_t[]> workspaces;  ///< By device, bytes beside the operands.
   Datum* sequence = nullptr;  ///< Has no content: what it holds is the order of tasks.
   std::unique_ptr<std::vector<TaskRef>> after;  ///< What it follows whatever it touches.
   std::shared_ptr<Gang> gang;                   ///< It starts together with others.
@@ -220,6 +221,10 @@ struct alignas(128) Task {
   }
   /// For who submits it, and for whom that happens before its body runs.
   Gang* gang() const noexcept { return has_extra ? extra.gang.get() : nullptr; }
+  /// Bytes that its variant for a device needs beside the operands.
+  std::size_t workspace_bytes(DeviceId on) const noexcept {
+    return has_extra && extra.workspaces ? extra.workspaces[on] : 0;
+  }
   DeviceSide* side() const noexcept { return has_extra ? extra.side : nullptr; }
   Datum* sequence() const noexcept { return has_extra ? extra.sequence : nullptr; }
   bool cancelled() const noexcept {

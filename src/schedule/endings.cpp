@@ -43,6 +43,7 @@ void Endings::end(PlannedTask& planned, std::exception_ptr error) {
   end_content(planned, error);
   if (planned.state() == TaskState::head) state_.devices[planned.device].drop_head();
   if (planned.is_among(set_of(TaskState::issued, TaskState::detached))) unpin(planned);
+  if (planned.workspace != no_tile) state_.memory->residency().remove(planned.workspace);
   empty_partials(planned);
   if (planned.counted) planned.like->taken(*planned.counted);
   keepers_.gangs.left(planned, error || planned.poisoned);
@@ -61,6 +62,8 @@ void Endings::end(PlannedTask& planned, std::exception_ptr error) {
 void Endings::unpin(const PlannedTask& planned) {
   for (const PlannedAccess& access : planned.accesses)
     state_.memory->residency().unpin(access.datum->tile, state_.devices[planned.device].space);
+  if (planned.workspace != no_tile)
+    state_.memory->residency().unpin(planned.workspace, state_.devices[planned.device].space);
 }
 
 void Endings::end_content(PlannedTask& planned, const std::exception_ptr& error) {

@@ -19,11 +19,13 @@ std::string in_words(std::size_t bytes) {
 
 }  // namespace
 
-/// What an empty device, or the host's buffers, must have to hold all operands; one that is named
-/// twice counts once, and what is at home there not at all, unless the task adds to a partial
-/// result of it.
-std::size_t Feasibility::bytes_needed(const Task& task, SpaceId space) const {
-  std::size_t needed = 0;
+/// What an empty device, or the host's buffers, must have to hold the workspace and all operands;
+/// one that is named twice counts once, and what is at home there not at all, unless the task adds
+/// to a partial result of it.
+std::size_t Feasibility::bytes_needed(const Task& task, DeviceId device) const {
+  const SpaceId space = state_.machine.devices[device].space;
+  const std::size_t workspace = task.workspace_bytes(device);
+  std::size_t needed = workspace == 0 ? 0 : state_.memory->rounded(workspace, 1, space);
   for (int i = 0; i < task.operand_count; ++i) {
     const Datum& datum = *task.operands[i].datum;
     const auto same = [&](const OperandSlot& slot) { return slot.datum == &datum; };
@@ -48,7 +50,7 @@ bool Feasibility::can_run(const DeviceState& device, const Task& task) const {
   if (device.lost) return false;
   if (!offers(state_.machine, state_.described(device), codelet) && !takes_over(device, codelet))
     return false;
-  return bytes_needed(task, device.space) <= state_.memory->pool(device.space).capacity();
+  return bytes_needed(task, device.id) <= state_.memory->pool(device.space).capacity();
 }
 
 void Feasibility::check(const Task& task) const {
@@ -64,7 +66,7 @@ void Feasibility::check(const Task& task) const {
         (!task.gang() || id == task.device) && (!task.side() || device.space == host_space);
     if (!is_meant || !offers(state_.machine, device, codelet)) continue;
     offered = true;
-    const std::size_t here = bytes_needed(task, device.space);
+    const std::size_t here = bytes_needed(task, id);
     if (here <= state_.memory->pool(device.space).capacity()) return;
     if (device.space == host_space) {
       on_host = here;

@@ -21,7 +21,7 @@ class Feasibility {
   std::vector<bool> partial_places(const Codelet& codelet, const Datum& target) const;
 
  private:
-  std::size_t bytes_needed(const Task& task, SpaceId space) const;
+  std::size_t bytes_needed(const Task& task, DeviceId device) const;
   bool takes_over(const DeviceState& device, const Codelet& codelet) const;
   [[noreturn]] void refuse_on_host(const Task& task, std::size_t needed) const;
 

@@ -6,6 +6,7 @@
 #include <quadriga/error.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "device/reference_machine.h"
 #include "graph/brings_home.h"
@@ -106,7 +107,7 @@ Verdict Launcher::look(DeviceState& device, PlannedTask& planned) {
     return {.kind = Verdict::Kind::failed, .error = work_cancelled()};
   if (has_nothing_to_combine(task)) return {Verdict::Kind::skipped};
   if (state_.any_failed && has_poisoned_operand(planned)) return {Verdict::Kind::failed};
-  note_operands(planned);
+  note_needs(device, planned);
   fetch_seconds_ = note_present(device);
   const Outcome outcome = reserve(device);
   if (const Refusal* const refusal = std::get_if<Refusal>(&outcome))
@@ -131,7 +132,7 @@ void Launcher::issue_reserved(DeviceState& device, PlannedTask& planned) {
 }
 
 bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
-  note_operands(planned);
+  note_needs(device, planned);
   if (!is_done(state_.memory->staging().stage(needs_, device.space))) return false;
   planned.device = device.id;
   prediction_.place_on(planned, device.id);
@@ -145,7 +146,7 @@ bool Launcher::issue_again(DeviceState& device, PlannedTask& planned) {
 
 bool Launcher::hand_over(const DeviceState& device, PlannedTask& planned) {
   Memory& memory = *state_.memory;
-  note_operands(planned);
+  note_needs(device, planned);
   if (planned.hand_overs_left == PlannedTask::not_begun)
     planned.hand_overs_left =
         static_cast<std::uint32_t>(memory.pool(host_space).residents().size() +
@@ -171,7 +172,7 @@ Outcome Launcher::reserve(DeviceState& device) {
 }
 
 /// Tiles and accesses of a placed task; who is the first to fill a partial result overwrites it.
-void Launcher::note_operands(PlannedTask& planned) {
+void Launcher::note_needs(const DeviceState& device, PlannedTask& planned) {
   needs_.clear();
   planned.to_init = 0;
   for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
@@ -183,6 +184,20 @@ void Launcher::note_operands(PlannedTask& planned) {
     }
     needs_.push_back({datum.tile, access});
   }
+  if (planned.task->has_extra) note_workspace(device, planned);
+}
+
+/// Invariant 1: reserved as an operand is that nobody has written. It is never written for the
+/// directory either, so its block goes when the task lets go of it.
+void Launcher::note_workspace(const DeviceState& device, PlannedTask& planned) {
+  Memory& memory = *state_.memory;
+  const std::size_t bytes = planned.task->workspace_bytes(device.id);
+  if (planned.workspace != no_tile && memory.replicas().bytes(planned.workspace) != bytes)
+    memory.residency().remove(std::exchange(planned.workspace, no_tile));  // it had another device
+  if (bytes == 0) return;
+  if (planned.workspace == no_tile)
+    planned.workspace = memory.replicas().add({.width_bytes = bytes, .columns = 1});
+  needs_.push_back({planned.workspace, Access::write});
 }
 
 /// Which operands are there already; seconds to bring the others.
@@ -216,6 +231,7 @@ void Launcher::launch(DeviceState& device, PlannedTask& planned) {
   Launch launch;
   launch.kernel = &planned.run;
   launch.arguments = {planned.views, task.params(), nullptr};
+  launch.arguments.workspace = workspace_of(device, planned);
   launch.cost = planned.cost;
   launch.name = task.codelet->name;
   launch.waits = planned.waits;
@@ -243,6 +259,13 @@ void Launcher::bind_operands(const DeviceState& device, StreamId stream, Planned
   }
 }
 
+std::span<std::byte> Launcher::workspace_of(const DeviceState& device,
+                                            const PlannedTask& planned) const {
+  if (planned.workspace == no_tile) return {};
+  const Replicas& replicas = state_.memory->replicas();
+  return {replicas.address(planned.workspace, device.space), replicas.bytes(planned.workspace)};
+}
+
 /// What a task begins with: whether it can run again if its device is lost.
 void Launcher::note_before(PlannedTask& planned) {
   const Directory& directory = state_.memory->directory();
@@ -260,7 +283,7 @@ void Launcher::note_before(PlannedTask& planned) {
 /// What the tiles hold from here on, in the order of issue.
 void Launcher::note_content(PlannedTask& planned) {
   const SpaceId space = state_.devices[planned.device].space;
-  for (std::size_t i = 0; i < needs_.size(); ++i) {
+  for (std::size_t i = 0; i < planned.accesses.size(); ++i) {
     Datum& datum = *planned.accesses[i].datum;
     state_.memory->used(datum.tile, space, needs_[i].access, planned.done);
     if (writes(needs_[i].access) && space == host_space && is_detached(*planned.task->codelet))

@@ -3,7 +3,7 @@
 // missing and the kernel behind them, in one step.
 //
 // Invariants
-//   1. Before it is issued a task holds nothing.
+//   1. Before it is issued a task holds nothing; once it is, all of its operands and its workspace.
 //   2. What a task reads is waited for by its stream, and what it writes is waited for as well as
 //      all that read it before.
 #pragma once
@@ -66,11 +66,13 @@ class Launcher {
   void issue_reserved(DeviceState& device, PlannedTask& planned);
   void take_back(std::span<const Reserved> reserved);
   Outcome reserve(DeviceState& device);
-  void note_operands(PlannedTask& planned);
+  void note_needs(const DeviceState& device, PlannedTask& planned);
+  void note_workspace(const DeviceState& device, PlannedTask& planned);
   double note_present(const DeviceState& device);
   void count_hits(const DeviceState& device, const PlannedTask& planned);
   void launch(DeviceState& device, PlannedTask& planned);
   void bind_operands(const DeviceState& device, StreamId stream, PlannedTask& planned);
+  std::span<std::byte> workspace_of(const DeviceState& device, const PlannedTask& planned) const;
   void note_before(PlannedTask& planned);
   void note_content(PlannedTask& planned);
   bool can_start(const DeviceState& device, const ComputeStream& stream) const;
@@ -81,7 +83,8 @@ class Launcher {
   ScheduleState& state_;
   Prediction& prediction_;
   TaskRunner& runner_;
-  std::vector<Need> needs_;    ///< Of the task that is being issued.
+  /// Of the task that is being issued: its operands, and its workspace behind them.
+  std::vector<Need> needs_;
   std::vector<bool> present_;  ///< Which of them the device has.
   double fetch_seconds_ = 0;   ///< To bring the others.
 };

@@ -103,6 +103,8 @@ struct PlannedTask {
   bool poisoned = false;            ///< A task that wrote an operand before it failed.
   bool waits = false;               ///< Of issued tasks: the variant may wait before it has queued.
   Nanoseconds path = 0;             ///< Longest chain of kernel times up to its begin.
+  /// A tile without content: memory beside the operands, where its device needs some.
+  TileId workspace = no_tile;
   std::vector<PlannedAccess> accesses;
   std::vector<View> views;
   TaskState state() const noexcept { return state_; }

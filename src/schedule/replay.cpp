@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <quadriga/error.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <istream>
@@ -75,6 +76,7 @@ class Replay {
   Datum& datum(const Json& tile) { return *data_.at(tile.get<TileId>()); }
   TaskGroup* group(const Json& number);
   void join_gang(Task& task, const Json& line);
+  void set_workspaces(Task& task, const Json& line);
 
   std::istream& log_;
   std::uint64_t validate_every_;
@@ -117,6 +119,18 @@ void Replay::join_gang(Task& task, const Json& line) {
   if (!gang) gang = std::make_shared<Gang>(line[12].get<std::uint32_t>(), id);
   task.has_extra = true;
   task.extra.gang = gang;
+}
+
+/// Logs of tasks that need none may lack them.
+void Replay::set_workspaces(Task& task, const Json& line) {
+  if (line.size() <= 13 || line[13].empty()) return;
+  const auto bytes = line[13].get<std::vector<std::size_t>>();
+  if (bytes.size() != machine_.devices.size())
+    fail(Errc::io, fmt::format("line {} of the log: workspaces of {} devices; the machine has {}",
+                               line_, bytes.size(), machine_.devices.size()));
+  task.has_extra = true;
+  task.extra.workspaces = std::make_unique<std::size_t[]>(bytes.size());
+  std::ranges::copy(bytes, task.extra.workspaces.get());
 }
 
 void Replay::make_scheduler(const Json& line) {
@@ -211,6 +225,7 @@ void Replay::submit(const Json& line) {
   for (std::size_t i = 0; i < operands.size(); ++i)
     set_operand(*task, static_cast<int>(i), operands[i]);
   join_gang(*task, line);
+  set_workspaces(*task, line);
   const std::string& kernel = *kernels_.insert(line[7].get<std::string>()).first;
   ++result_.tasks;
   scheduler_->submitted(*task, {kernel, line[8].get<double>(), line[9].get<double>()});

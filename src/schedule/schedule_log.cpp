@@ -30,6 +30,15 @@ Json partials_of(const Task& task, int operand) {
   return partials;
 }
 
+/// By device; empty if it needs none anywhere.
+Json workspaces_of(const Task& task, std::size_t devices) {
+  Json bytes = Json::array();
+  if (task.has_extra && task.extra.workspaces)
+    for (std::size_t device = 0; device < devices; ++device)
+      bytes.push_back(task.extra.workspaces[device]);
+  return bytes;
+}
+
 }  // namespace
 
 void ScheduleLog::begin(const Machine& machine, std::string_view policy, std::string_view eviction,
@@ -37,6 +46,10 @@ void ScheduleLog::begin(const Machine& machine, std::string_view policy, std::st
                         std::span<const SpaceResources> spaces,
                         std::span<const std::vector<StreamId>> kernel_streams) {
   spaces_.assign(spaces.begin(), spaces.end());
+  devices_ = machine.devices.size();
+  for (std::size_t device = 0; device < devices_; ++device)
+    if (machine.devices[device].space == host_space)
+      host_streams_.insert(kernel_streams[device].begin(), kernel_streams[device].end());
   out_ << Json{"machine", Json::parse(machine.to_json())} << '\n';
   out_ << Json{"options", policy, seed, most_rounds, memory.spill_bytes, eviction} << '\n';
   for (const SpaceResources& space : spaces)
@@ -109,7 +122,8 @@ void ScheduleLog::submitted(const Task& task, const Cost& cost) {
                cost.volume,
                std::move(operands),
                gang ? gang->id : 0,
-               gang ? gang->size : 0}
+               gang ? gang->size : 0,
+               workspaces_of(task, devices_)}
        << '\n';
 }
 
@@ -170,14 +184,19 @@ std::string ScheduleLog::line_of(const Instruction& instruction) const {
         line.push_back(offset_in(spaces_[device], piece.memory));
   } else {
     const Launch& launch = std::get<Launch>(instruction.operation);
-    Json operands = Json::array();
-    for (const View& view : launch.arguments.operands) {
+    const bool on_host = host_streams_.contains(instruction.stream);
+    const auto place_of = [&](const void* address) {
       Json where;
       for (const SpaceResources& space : spaces_)
-        if (where.is_null()) where = offset_in(space, static_cast<const std::byte*>(view.data));
-      operands.push_back(std::move(where));
-    }
+        if (where.is_null() && !on_host)
+          where = offset_in(space, static_cast<const std::byte*>(address));
+      return where;
+    };
+    Json operands = Json::array();
+    for (const View& view : launch.arguments.operands) operands.push_back(place_of(view.data));
     line.insert(line.end(), {"launch", launch.name, std::move(operands)});
+    const std::span<const std::byte> workspace = launch.arguments.workspace;
+    if (!workspace.empty()) line.insert(line.end(), {place_of(workspace.data()), workspace.size()});
   }
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

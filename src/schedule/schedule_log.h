@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,9 @@ class ScheduleLog {
 
   std::ostream& out_;
   std::vector<SpaceResources> spaces_;
+  std::size_t devices_ = 0;
+  /// Of the host's cores: in a replay its buffers may lie where an arena lay in the run.
+  std::set<StreamId> host_streams_;
   std::map<const Codelet*, int> codelets_;
   std::uint64_t instructed_ = 0;  ///< The number that was written last.
 };

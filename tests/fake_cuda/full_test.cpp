@@ -26,6 +26,9 @@ constexpr std::int64_t rows = 64 * 1024;
 // Of each tile: what tasks compute with matters less here than how large it is.
 constexpr std::int64_t used_rows = 1024;
 
+/// Of the task that uses a library.
+constexpr std::size_t workspace_bytes = 64 * 1024;
+
 void add_one(const Arguments& call) {
   const View& tile = call.operands[0];
   static_cast<cudaStream_t>(call.stream)->push([values = tile.as<double>()] {
@@ -59,8 +62,13 @@ class FullTest : public testing::Test {
       static_cast<void>(handles->solver_scratch(24 * mebibyte));
       if (takes_what_it_can_) static_cast<void>(handles->try_scratch(48 * mebibyte));
       if (needs_more_) static_cast<void>(handles->scratch(48 * mebibyte));
+      EXPECT_EQ(call.workspace.size(), workspace_bytes);
+      static_cast<cudaStream_t>(call.stream)->push([workspace = call.workspace] {
+        std::ranges::fill(workspace, std::byte{0xff});
+      });
       add_one(call);
     };
+    uses_.workspace = [](const Arguments&, DeviceKind) { return workspace_bytes; };
   }
   void TearDown() override {
     set_preparation(DeviceKind::cuda, {});
@@ -127,6 +135,7 @@ class TakenLaterTest : public FullTest {
     std::vector<std::vector<double>> values(tiles);
     Codelet plain = uses_;
     plain.cuda = add_one;
+    plain.workspace = nullptr;
     faults().taken_bytes = taken_before_;
     try {
       Machine machine = discover_cuda();

@@ -61,6 +61,7 @@ struct Call {
   std::vector<View> views;
   std::vector<std::byte> params;
   std::deque<Pinned> values;
+  std::span<std::byte> workspace;
   std::exception_ptr error;
 };
 
@@ -92,7 +93,9 @@ class Held {
 void run(void* data) {
   const std::shared_ptr<Call> call = Held::instance().take(data);
   try {
-    call->body({call->views, call->params, nullptr});
+    Arguments arguments{call->views, call->params, nullptr};
+    arguments.workspace = call->workspace;
+    call->body(arguments);
   } catch (...) {
     call->error = std::current_exception();
   }
@@ -119,7 +122,14 @@ Kernel on_stream(Kernel body) {
             "a copy of an operand");
       view.data = values.data;
     }
+    if (const std::size_t bytes = arguments.workspace.size(); bytes > 0)
+      call->workspace = {static_cast<std::byte*>(call->values.emplace_back(bytes).data), bytes};
     check(cudaLaunchHostFunc(stream, run, Held::instance().add(call)), "a host function");
+    // Whoever else has this memory finds in it what the body wrote.
+    if (!call->workspace.empty())
+      check(cudaMemcpyAsync(arguments.workspace.data(), call->workspace.data(),
+                            call->workspace.size(), cudaMemcpyHostToDevice, stream),
+            "a copy of a workspace");
     for (std::size_t i = 0; i < call->views.size(); ++i)
       check(cudaMemcpyAsync(arguments.operands[i].data, call->values[i].data, call->values[i].bytes,
                             cudaMemcpyHostToDevice, stream),

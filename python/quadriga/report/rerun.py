@@ -111,4 +111,5 @@ def _task(task: dict[str, Any], seconds: dict[int, float], keeps_owners: bool) -
         task.get("host_only", False),
         task.get("follows", []),
         task.get("final", []),
+        task.get("workspace", 0),
     )

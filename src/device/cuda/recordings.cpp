@@ -39,7 +39,7 @@ void Recordings::queue(std::span<const Meeting::Member> members, const Ways& way
 }
 
 bool Recordings::names(const Key& key, const Meeting::Member& member) const noexcept {
-  return key.device == member.device &&
+  return key.device == member.device && key.workspace == member.arguments.workspace.data() &&
          std::ranges::equal(key.operands, member.arguments.operands, same) &&
          std::ranges::equal(key.params, params_of(member));
 }
@@ -62,7 +62,8 @@ Recordings::Recording& Recordings::find(std::span<const Meeting::Member> members
     const auto params = params_of(each);
     made.keys.push_back({each.device,
                          {each.arguments.operands.begin(), each.arguments.operands.end()},
-                         {params.begin(), params.end()}});
+                         {params.begin(), params.end()},
+                         each.arguments.workspace.data()});
   }
   return made;
 }

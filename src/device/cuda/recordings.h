@@ -43,6 +43,7 @@ class Recordings {
     int device = 0;
     std::vector<View> operands;
     std::vector<std::byte> params;
+    std::byte* workspace = nullptr;
   };
   struct Recording {
     std::vector<Key> keys;

@@ -74,6 +74,9 @@ void open_operands(const Launch& launch, std::span<EmulatedMemory> memories) {
       if (memory.contains(view.data)) memory.open(view.as<std::byte>(), extent_bytes(view));
     }
   }
+  const std::span<std::byte> workspace = launch.arguments.workspace;
+  for (EmulatedMemory& memory : memories)
+    if (memory.contains(workspace.data())) memory.open(workspace.data(), workspace.size());
 }
 
 // Opens everything again, however the variant ended.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/kernels/kernel_spec.h: a tile kernel as one row of a table: operands, parameters, cost
-// and variants.
+// src/linalg/kernels/kernel_spec.h: a tile kernel as one row of a table: operands, parameters,
+// cost, variants and workspace.
 //
 // A kernel is one module: its header has what callers give and get, its .cpp file the row and all
 // that the row names. To add one, write the module and add its line to kernel_table.cpp. Variants
@@ -46,6 +46,9 @@ struct KernelSpec {
   const Codelet& (*codelet)(DType);
   /// Adds the fine tasks of a task that is divided (divisions.h); null if it never is.
   void (*divide)(const Arguments&, Division&) = nullptr;
+  /// Bytes of a device's memory that the variants for streams need beside the operands; null: none.
+  /// Emulated devices reserve as much, so that they and the virtual clock plan as GPUs do.
+  std::size_t (*workspace)(const Arguments&) = nullptr;
 };
 
 /// The variants of a generic callable: body.operator()<T>(arguments).

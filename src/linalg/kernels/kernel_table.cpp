@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/linalg/kernels/kernel_table.cpp: the modules of tile kernels, a line each, and codelets made
 // of their rows.
+#include "device/kinds.h"
 #include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/kernels/cuda_variants.h"
+#include "linalg/kernels/stream_ports.h"
 
 #include <string>
 
@@ -33,7 +35,13 @@ Family::Family(const KernelSpec& spec) {
       variant(arguments);
     };
     codelet.cuda = cuda_variant(spec, static_cast<DType>(i));
+    for (const auto& [kind, port] : added_stream_ports())
+      codelet.variant(kind) = port(spec, static_cast<DType>(i));
     codelet.cost = spec.cost;
+    if (spec.workspace)
+      codelet.workspace = [bytes = spec.workspace](const Arguments& arguments, DeviceKind kind) {
+        return is_accelerator(kind) ? bytes(arguments) : 0;
+      };
     if (spec.divide) set_division(codelet, spec.divide, Divided::always);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/linalg/kernels/potrf.cpp: Cholesky factors of tiles: cost, division, variants for the host
-// and streams.
+// src/linalg/kernels/potrf.cpp: Cholesky factors of tiles: cost, workspace, division, variants for
+// the host and streams.
 #include "linalg/kernels/potrf.h"
 
 #include "linalg/kernels/codelet_parts.h"
@@ -31,6 +31,21 @@ using enum Access;
 Cost potrf_cost(const Arguments& arguments) {
   const auto order = static_cast<double>(arguments.operands[0].rows);
   return cost_of(potrf_names, arguments, order * order * order);
+}
+
+/// The first line of a workspace is for the library's own word.
+constexpr std::size_t word_bytes = 256;
+
+/// What cuSOLVER wants: a word for each block of 32 x 32 elements, and less than a KiB beside them
+/// (decision 418). It says so only where its device is; plans need the same figure everywhere,
+/// before a task has a device. A library that wants more gets scratch of its stream (queue_potrf).
+std::size_t potrf_workspace(const Arguments& arguments) {
+  constexpr std::size_t block = 32;
+  constexpr std::size_t beside = 1024;
+  const auto order = static_cast<std::size_t>(arguments.operands[0].rows);
+  if (order == 0) return 0;
+  const std::size_t blocks = (order + block - 1) / block;
+  return word_bytes + beside + blocks * blocks * sizeof(int);
 }
 
 void divide_potrf(const Arguments& arguments, Division& division) {
@@ -78,16 +93,17 @@ void run_potrf(const Arguments& arguments) {
 
 /// Writes what potrf() returns to `*info`, in host memory that the device can write.
 template <class T>
-void queue_potrf(StreamBlas<T>& on, Uplo uplo, KernelTile<T> a, int* info) {
+void queue_potrf(StreamBlas<T>& on, Uplo uplo, KernelTile<T> a, std::span<std::byte> workspace,
+                 int* info) {
   require(a.rows == a.cols, "potrf: A must be square");
   *info = 0;
   if (a.rows == 0) return;
   const auto bytes = on.potrf_bytes(uplo, a);
-  // The first line of the scratch is for the library's own word.
-  constexpr std::size_t line = 256;
-  std::byte* const scratch = on.solver_scratch(line + bytes.device);
-  auto* const device_info = reinterpret_cast<int*>(scratch);
-  on.potrf(uplo, a, {scratch + line, bytes.device}, {on.host_scratch(bytes.host), bytes.host},
+  const std::size_t needed = word_bytes + bytes.device;
+  std::byte* const memory =
+      needed <= workspace.size() ? workspace.data() : on.solver_scratch(needed);
+  auto* const device_info = reinterpret_cast<int*>(memory);
+  on.potrf(uplo, a, {memory + word_bytes, bytes.device}, {on.host_scratch(bytes.host), bytes.host},
            device_info);
   on.report_minor(a, device_info, info);
 }
@@ -103,7 +119,7 @@ void run_potrf(const Arguments& arguments, StreamBlas<T>& on) {
     words->give_back(info);
     if (minor > 0) throw NotPositiveDefinite(first + minor);
   };
-  queue_potrf(on, params.uplo, tile<T>(arguments, 0), info);
+  queue_potrf(on, params.uplo, tile<T>(arguments, 0), arguments.workspace, info);
 }
 
 }  // namespace
@@ -118,6 +134,7 @@ std::span<const KernelSpec> potrf_kernels() {
       .stream = on_stream([]<class T>(const Arguments& a, StreamBlas<T>& on) { run_potrf(a, on); }),
       .codelet = potrf_codelet,
       .divide = divide_potrf,
+      .workspace = potrf_workspace,
   }};
   return kernels;
 }

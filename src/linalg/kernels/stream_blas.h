@@ -82,7 +82,8 @@ class StreamBlas : public StreamElements<T> {
 
   /// Device memory that the next kernel on the stream may overwrite; null if there is none left.
   virtual std::byte* try_scratch(std::size_t bytes) = 0;
-  /// The same for a call of LAPACK, out of the libraries' own workspace where that is large enough.
+  /// The same for a call of LAPACK that needs more than the task's workspace, out of the libraries'
+  /// own where that is large enough.
   /// Errors: DeviceFull.
   virtual std::byte* solver_scratch(std::size_t bytes) = 0;
   /// The same on the host, for calls that use it before they return.

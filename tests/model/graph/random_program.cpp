@@ -12,6 +12,9 @@
 #include <optional>
 #include <tuple>
 
+#include "model/graph/own_workspace.h"
+#include "model/graph/words.h"
+
 namespace quadriga {
 namespace {
 
@@ -36,36 +39,6 @@ std::uint64_t salt_of_child(std::uint64_t salt, int child) {
 std::vector<Access> modes_of_children(std::vector<Access> modes) {
   std::ranges::replace(modes, Access::write, Access::update);
   return modes;
-}
-
-template <class Visit>
-void each_word(const View& view, Visit&& visit) {
-  const std::size_t words = static_cast<std::size_t>(view.rows) * size_of(view.dtype) / 4;
-  for (std::int64_t col = 0; col < view.cols; ++col) {
-    auto* const column =
-        view.as<std::byte>() + static_cast<std::size_t>(col * view.ld) * size_of(view.dtype);
-    for (std::size_t i = 0; i < words; ++i) {
-      std::uint32_t word;
-      std::memcpy(&word, column + 4 * i, 4);
-      visit(word);
-      std::memcpy(column + 4 * i, &word, 4);
-    }
-  }
-}
-
-/// Like each_word(), and touches nothing.
-template <class Visit>
-void each_word_read(const View& view, Visit&& visit) {
-  const std::size_t words = static_cast<std::size_t>(view.rows) * size_of(view.dtype) / 4;
-  for (std::int64_t col = 0; col < view.cols; ++col) {
-    const auto* const column =
-        view.as<const std::byte>() + static_cast<std::size_t>(col * view.ld) * size_of(view.dtype);
-    for (std::size_t i = 0; i < words; ++i) {
-      std::uint32_t word;
-      std::memcpy(&word, column + 4 * i, 4);
-      visit(word);
-    }
-  }
 }
 
 /// What every task does to its operands, wherever they are.
@@ -93,6 +66,14 @@ void compute(std::span<const Access> modes, std::span<const View> operands, std:
 Cost cost_of(const Arguments& arguments) {
   const auto salt = arguments.param<Salt>().value;
   return {"mix", 1, static_cast<double>(1 + salt % 64)};
+}
+
+/// Of two thirds of the tasks, but for those whose operands may fill a device.
+std::size_t workspace_of(const Arguments& arguments, DeviceKind) {
+  constexpr std::uint64_t most_bytes = 2048;
+  const std::uint64_t dice = mix(arguments.param<Salt>().value);
+  if (arguments.operands.size() == most_operands || dice % 3 == 0) return 0;
+  return 1 + dice / 3 % most_bytes;
 }
 
 Kernel (*cuda_adapter)(Kernel) = nullptr;
@@ -159,11 +140,15 @@ const Codelet& codelet_for(const std::vector<Access>& modes, bool apart, bool su
   codelet.submits = submits;
   codelet.access = modes;
   if (costs) codelet.cost = cost_of;
+  codelet.workspace = workspace_of;
   codelet.init = apart ? &zero() : nullptr;
   codelet.combine = apart ? &plus() : nullptr;
   codelet.cpu = [&codelet](const Arguments& arguments) {
     const auto& salt = arguments.param<Salt>();
+    const std::size_t stated = workspace_of(arguments, DeviceKind::cpu);
+    const OwnWorkspace workspace(arguments, stated, salt.value);
     compute(codelet.access, arguments.operands, salt.value);
+    workspace.check();
     if (codelet.submits) submit_children(codelet, salt);
   };
   return complete(codelet);

@@ -4,7 +4,8 @@
 //
 // Each task hashes what it reads and writes what follows from that, so that a task that sees an old
 // or a torn content changes everything after it. Operands of mode commute and reduce are added to,
-// modulo 2^32, and read by no task of that mode: their order can't matter.
+// modulo 2^32, and read by no task of that mode: their order can't matter. Many tasks have a
+// workspace, in which nobody else may write while they run.
 #pragma once
 
 #include <quadriga/engine.h>

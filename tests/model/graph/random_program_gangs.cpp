@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "device/factory.h"
 #include "engine/engine_access.h"
+#include "model/graph/own_workspace.h"
 #include "model/graph/random_gangs.h"
 #include "schedule/gang_claims.h"
 
@@ -54,9 +55,16 @@ std::uint64_t next_value(std::uint64_t old, std::uint64_t salt, std::uint64_t su
   return mix(old ^ mix(salt + sum));
 }
 
+/// Of those whose operands leave room for it on a device.
+std::size_t workspace_of(const Arguments& call, DeviceKind) {
+  return call.operands.size() < 3 ? tile_bytes / 2 : 0;
+}
+
 void run_body(const Arguments& call) {
   const Params params = call.param<Params>();
+  const OwnWorkspace workspace(call, workspace_of(call, DeviceKind::cpu), params.salt);
   if (params.meeting) params.meeting->attend();
+  workspace.check();
   auto* const out = call.operands[0].as<std::uint64_t>();
   for (std::size_t i = 0; i < elements; ++i) {
     std::uint64_t sum = 0;
@@ -107,6 +115,7 @@ class GangProgram {
     made.cpu = run_body;
     if (options_.adapter) made.cuda = options_.adapter(run_body);
     made.cost = [](const Arguments&) { return Cost{"mix", 1, 1}; };
+    made.workspace = workspace_of;
   }
 
   std::vector<std::size_t> shuffled_tiles() {

@@ -117,7 +117,10 @@ class HostStream final : public StreamBlas<T> {
   std::byte* try_scratch(std::size_t bytes) override {
     return has_memory ? sized(device_, bytes) : nullptr;
   }
-  std::byte* solver_scratch(std::size_t bytes) override { return sized(device_, bytes); }
+  std::byte* solver_scratch(std::size_t bytes) override {
+    ++calls["solver_scratch"];
+    return sized(device_, bytes);
+  }
   std::byte* host_scratch(std::size_t bytes) override { return sized(host_, bytes); }
   std::shared_ptr<ResultWords> words() override { return host_words; }
 

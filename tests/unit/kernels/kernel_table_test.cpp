@@ -165,5 +165,29 @@ TEST(KernelTable, CostsAreInProportionToTheOperations) {
   }
 }
 
+/// A device that stands for a GPU, or a description of one, reserves what a GPU does; cores, whose
+/// variants need none, nothing.
+TEST(KernelTable, WorkspacesAreTheSameOnAllAcceleratorsAndSmall) {
+  int stated = 0;
+  for (const KernelSpec* row : rows()) {
+    const Codelet& codelet = row->codelet(DType::float64);
+    EXPECT_EQ(bool(codelet.workspace), row->workspace != nullptr) << row->name;
+    if (!row->workspace) continue;
+    ++stated;
+    for (const std::int64_t n : {1, 40, 300, 5000}) {
+      const Counted task{{shape(n, n)}, counted(row->name, 4).params};
+      const Arguments arguments{task.operands, task.params, nullptr};
+      EXPECT_EQ(codelet.workspace(arguments, DeviceKind::cpu), 0u) << row->name;
+      EXPECT_EQ(codelet.workspace(arguments, DeviceKind::file), 0u) << row->name;
+      const std::size_t bytes = codelet.workspace(arguments, DeviceKind::cuda);
+      EXPECT_EQ(bytes, codelet.workspace(arguments, DeviceKind::emulated)) << row->name;
+      EXPECT_EQ(bytes, row->workspace(arguments)) << row->name;
+      EXPECT_GT(bytes, 0u) << row->name;
+      EXPECT_LE(bytes, 2048 + quadriga::bytes_of(task.operands[0]) / 100) << row->name;
+    }
+  }
+  EXPECT_EQ(stated, 1) << "a row that this test doesn't know: it takes one square operand";
+}
+
 }  // namespace
 }  // namespace quadriga::kernels

@@ -47,12 +47,14 @@ class StreamVariants : public ::testing::Test {
   void queue(std::string_view kernel, std::vector<Matrix<T>>& operands, const P& params) {
     call(operands, params, [&](Arguments arguments) {
       arguments.on_end = &on_end_;
+      arguments.workspace = workspace_;
       std::get<StreamVariant<T>>(row(kernel).stream)(arguments, on_);
     });
   }
 
   HostStream<T> on_;
   std::function<void()> on_end_;
+  std::vector<std::byte> workspace_;  ///< Of stream variants.
 
  private:
   template <class P, class Use>
@@ -141,6 +143,24 @@ TYPED_TEST(StreamVariants, SolvesGoByHalvesWhereTheDeviceSubstitutes) {
             EXPECT_EQ(this->on_.calls["substitute"], parts);
             EXPECT_EQ(this->on_.calls["gemm"], std::max(0, parts - 1));
           }
+}
+
+/// What a task states is what it takes; a library that wants more gets scratch.
+TYPED_TEST(StreamVariants, CholeskyComputesInItsWorkspace) {
+  using T = TypeParam;
+  const View shape{nullptr, 20, 20, 20, data_type<T>};
+  const PotrfParams params;
+  const std::size_t stated =
+      row("potrf").workspace({{&shape, 1}, std::as_bytes(std::span(&params, 1)), nullptr});
+  const std::size_t needed =
+      256 + this->on_.potrf_bytes(Uplo::lower, Matrix<T>(20, 20).tile()).device;
+  ASSERT_LE(needed, stated);
+  for (const std::size_t bytes : {stated, needed, needed - 1, std::size_t{0}}) {
+    this->on_.calls.clear();
+    this->workspace_.assign(bytes, std::byte{0});
+    this->compare("potrf", {Matrix<T>::positive(20, 1)}, params, 20);
+    EXPECT_EQ(this->on_.calls["solver_scratch"], bytes < needed) << bytes;
+  }
 }
 
 TYPED_TEST(StreamVariants, CholeskyReportsItsMinorAtTheEnd) {
