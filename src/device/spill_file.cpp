@@ -2,6 +2,7 @@
 // src/device/spill_file.cpp: how large a spill file may become, and how fast its disk is.
 #include <fmt/format.h>
 #include <quadriga/spill_file.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -19,8 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Less makes no space of memory.
+constexpr std::uintmax_t least_bytes = 4096;
+
 /// A file's places are addresses: a part of those that a process has, for several engines.
-constexpr std::uintmax_t most_bytes = std::uintmax_t{4} << 40;
+std::uintmax_t most_addresses() {
+  constexpr std::uintmax_t most_bytes = std::uintmax_t{4} << 40;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return most_bytes;
+  return std::clamp(limit.rlim_cur / 4, least_bytes, most_bytes);
+}
 
 /// Where nothing is measured or stated.
 constexpr double usual_bytes_per_second = 1e9;
@@ -56,7 +65,11 @@ Machine with_spill(Machine machine, const std::string& file, bool measures) {
   const fs::space_info disk = fs::space(folder, none);
   // Without its folder there is room for none, which is said when the file is made.
   const std::uintmax_t bytes = none ? 0 : measures ? disk.available : disk.capacity;
-  add_file_space(machine, file, std::min(bytes, most_bytes), speed_of(folder, measures));
+  if (!none && bytes < least_bytes) {
+    log(LogLevel::warning, fmt::format("the disk of '{}' is full: nothing is spilled there", file));
+    return machine;
+  }
+  add_file_space(machine, file, std::min(bytes, most_addresses()), speed_of(folder, measures));
   return machine;
 }
 

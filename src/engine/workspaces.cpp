@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/kinds.h"
 #include "memory/arena.h"
 
 namespace quadriga {
@@ -32,6 +33,7 @@ void note_workspaces(Task& task, const Machine& machine) {
   std::size_t most = 0;
   for (std::size_t device = 0; device < devices; ++device) {
     const DeviceKind kind = machine.devices[device].kind;
+    if (properties_of(kind).only_stores) continue;  // no task runs there
     const bool is_known = device > 0 && machine.devices[device - 1].kind == kind;
     bytes[device] = is_known ? bytes[device - 1] : task.codelet->workspace(arguments, kind);
     most = std::max(most, bytes[device]);

@@ -142,7 +142,8 @@ void Residency::copy_ended(const Transfer& transfer) {
   const auto& [tile, from, to, reason, error] = transfer;
   release_if_unused(tile, from);
   release_if_unused(tile, to);
-  if (error && to == file_) file_refused(error);
+  if (to == file_ && error) file_refused(error);
+  if (to == file_ && !error) refused_ = 0;
   if (from == host_space) release_if_passed(tile);
   const bool moves = reason == Reason::evict && to == host_space &&
                      replicas_.has_block(tile, host_space) && buffers_are_scarce();
@@ -153,7 +154,9 @@ void Residency::copy_ended(const Transfer& transfer) {
 
 /// Invariant 3. The failed copy's block is released already.
 void Residency::file_refused(const std::exception_ptr& error) {
+  const std::size_t before = pools_[file_].capacity();
   pools_[file_].cut();
+  refused_ = pools_[file_].capacity() < before ? 0 : refused_ + 1;
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& what) {

@@ -72,6 +72,8 @@ class Residency {
   std::string refusal() const;
   /// The space of a file; no_space if there is none.
   SpaceId file() const noexcept { return file_; }
+  /// There is one, and it hasn't refused time after time where nothing could be cut off.
+  bool file_takes() const noexcept { return file_ != no_space && refused_ < most_refusals; }
   /// Nothing has to leave soon: what is dirty may stay so.
   bool has_plenty(SpaceId space) const noexcept;
   /// Nothing is pinned in a space or in flight to it or from it.
@@ -89,7 +91,9 @@ class Residency {
   MemoryListener& listener_;
   Replicas& replicas_;
   Spill spill_;
+  static constexpr int most_refusals = 256;
   SpaceId file_ = no_space;
+  int refused_ = 0;  ///< Writes one after the other; those of tails that were cut don't count.
   std::string file_refusal_;     ///< What the disk said; empty while it gives.
   std::vector<Pool> pools_;      ///< By space.
   std::vector<int> near_;        ///< By space: the host's nearest node.

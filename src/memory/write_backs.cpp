@@ -51,7 +51,7 @@ bool WriteBacks::can_be_sent(TileId tile, SpaceId space) const {
 }
 
 bool WriteBacks::can_go_to_file(TileId tile) const {
-  return residency_.file() != no_space && !replicas_.at_home(tile, host_space) &&
+  return residency_.file_takes() && !replicas_.at_home(tile, host_space) &&
          replicas_.bytes(tile) > 0;
 }
 

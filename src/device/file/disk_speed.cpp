@@ -56,7 +56,7 @@ std::size_t move_blocks(std::size_t most, Clock::time_point begin, Call&& call) 
 
 std::optional<DiskSpeed> measure(const std::string& folder) {
   std::string name = folder + "/quadriga-disk-XXXXXX";
-  const MeasuredFile file(::mkostemp(name.data(), O_CLOEXEC));
+  const MeasuredFile file(::mkostemp(name.data(), O_CLOEXEC | O_DSYNC));
   if (file.number < 0) return std::nullopt;
   ::unlink(name.c_str());
   // Not zeros, which some file systems don't store.

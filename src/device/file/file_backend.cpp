@@ -72,13 +72,19 @@ class File {
   }
 
  private:
+  /// A file system that can't reserve has the blocks written, which a server may refuse later.
+  int allocate(off_t from, off_t bytes) const {
+    if (::fallocate(descriptor_, 0, from, bytes) == 0) return 0;
+    if (errno != EOPNOTSUPP) return errno;
+    const int error = ::posix_fallocate(descriptor_, from, bytes);
+    return error == 0 && ::fdatasync(descriptor_) != 0 ? errno : error;
+  }
   void reserve(std::size_t end) {
     const std::lock_guard lock(mutex_);
     if (end <= reserved_) return;
     int error = EINTR;
     while (error == EINTR)
-      error = ::posix_fallocate(descriptor_, static_cast<off_t>(reserved_),
-                                static_cast<off_t>(end - reserved_));
+      error = allocate(static_cast<off_t>(reserved_), static_cast<off_t>(end - reserved_));
     if (error != 0)
       fail(Errc::io,
            fmt::format("the file '{}' of a memory space can't grow beyond {}: {}", path_,

@@ -8,6 +8,7 @@
 
 #include <quadriga/machine.h>
 
+#include "device/kinds.h"
 #include "schedule/policies/built_in.h"
 
 namespace quadriga {
@@ -21,16 +22,21 @@ const Column* column_of(const std::map<std::string, Column>& kernel, const Devic
   return found == kernel.end() || found->second.empty() ? nullptr : &found->second;
 }
 
+bool runs_nothing(const Device& device) { return properties_of(device.kind).only_stores; }
+
 /// What a task costs on each device, whatever it does: the time of an average kernel at the order
 /// where the table ends, from those kernels that it has for all; a CPU's cores share its tasks.
 std::vector<double> weights_of(const Machine& machine) {
   std::vector<double> logarithms(machine.devices.size(), 0);
   double kernels = 0;
   for (const auto& [name, kernel] : machine.kernels) {
-    const auto has_it = [&](const Device& device) { return column_of(kernel, device) != nullptr; };
+    const auto has_it = [&](const Device& device) {
+      return runs_nothing(device) || column_of(kernel, device) != nullptr;
+    };
     if (!std::ranges::all_of(machine.devices, has_it)) continue;
     ++kernels;
     for (std::size_t i = 0; i < machine.devices.size(); ++i) {
+      if (runs_nothing(machine.devices[i])) continue;
       const auto& [order, seconds] = *column_of(kernel, machine.devices[i])->rbegin();
       logarithms[i] += std::log(seconds) - 3 * std::log(order);
     }
