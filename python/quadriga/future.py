@@ -73,9 +73,12 @@ class Future(Promised):
         Deadline
             If the timeout passes first; the task continues.
         """
-        seconds = seconds_of(timeout)
-        error = self._tasks.outcome(self._record, seconds)
-        self._tasks.bring_home(seconds)
+        error = self._tasks.outcome(self._record, seconds_of(timeout))
+        try:
+            self._tasks.bring_home(-1.0)  # the task has ended: copies are all that is waited for
+        except Error:
+            if error is None:
+                raise
         return error
 
     def result(self, timeout: float | None = None) -> Any:
@@ -161,7 +164,12 @@ class Future(Promised):
         except asyncio.CancelledError:
             self.cancel()
             raise
-        return self.result()
+        if self._tasks.is_driven_by_waits:
+            return self.result()
+        error = self._failure()  # its arrays came home before the callback
+        if error is not None:
+            raise error
+        return self._result.for_program()
 
     # For the module concurrent.futures, which takes these of its own futures.
 
@@ -171,10 +179,11 @@ class Future(Promised):
         if found is None:
             with _making:
                 found = getattr(self, "_waited", None)
+                is_first = found is None
                 if found is None:
-                    found = Waiters()
-                    found.watch(self)
-                    self._waited = found
+                    found = self._waited = Waiters()
+            if is_first:  # without the lock: one that has ended may wait for its copies
+                found.watch(self)
             if self._tasks.is_driven_by_waits:
                 self.exception()
         return found

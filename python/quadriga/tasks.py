@@ -137,8 +137,12 @@ class Tasks:
 
     def bring_home(self, seconds: float) -> None:
         """What ended tasks left on devices, for whoever knows that a task has ended."""
-        if not self.closed:
-            self.core.bring_ended_home(seconds)
+        try:
+            if not self.closed:
+                self.core.bring_ended_home(seconds)
+        except Error:
+            if not self.closed:  # else all came home with its end
+                raise
 
     def wait(self, seconds: float) -> None:
         """Wait for all tasks; raises the first failure since the last wait."""

@@ -180,8 +180,9 @@ void wait_task(PyEngine& self, const Future& task, double seconds, const nb::obj
 void bring_ended_home(PyEngine& self, double seconds) {
   const auto state = self.state();
   if (!has_lingering(state->engine())) return;
-  block_in_slices(
-      state, seconds, [](Engine& e, double s) { quadriga::bring_ended_home(e, s); }, nullptr);
+  // Not in slices: each call takes in what has ended meanwhile, and might never be done.
+  const auto work = [state, seconds] { quadriga::bring_ended_home(state->engine(), seconds); };
+  block(state, {work, nullptr, nullptr, nb::none()});
 }
 
 void cancel(PyEngine& self) {

@@ -306,7 +306,7 @@ void Engine::Impl::wait_then_bring(double timeout, Wait&& wait) {
   try {
     wait();
   } catch (const Error& error) {
-    if (error.code() == Errc::deadline || error.code() == Errc::unavailable) throw;
+    if (error.code() == Errc::deadline) throw;
     const std::exception_ptr failure = std::current_exception();
     bring_ended_home(timeout);
     std::rethrow_exception(failure);

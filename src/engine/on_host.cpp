@@ -21,7 +21,7 @@ HostAccess Engine::on_host(Data data, Access access, double timeout) {
           "on_host(): the data has no home on the host");
   HostAccess result;
   result.hold_ = impl.holds->hold({{datum, access}}, impl.waits->deadline_after(timeout));
-  impl.bring_ended_home(timeout);
+  impl.bring_ended_home(-1);  // copies of what has ended; the content may be the caller's by now
   return result;
 }
 
@@ -30,7 +30,7 @@ HostAccess hold_regions(Engine& engine, std::span<const HeldRegion> regions, dou
   EngineAccess::Impl& impl = EngineAccess::impl(engine);
   HostAccess found = EngineAccess::access(
       impl.holds->hold_regions(regions, impl.waits->deadline_after(timeout), names_lost));
-  impl.bring_ended_home(timeout);
+  impl.bring_ended_home(-1);
   return found;
 }
 

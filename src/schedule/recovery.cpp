@@ -108,7 +108,7 @@ void Recovery::poison_written(PlannedTask& planned) {
     const TileUses& uses = state_.plan.uses().at(slot.datum->tile);
     const std::uint32_t epoch = planned.accesses[i].epoch;
     const bool is_issued = planned.is_among(issued_states);
-    const bool brings_home = is_bringing_home(planned.task->codelet);
+    const bool brings_home = is_bringing_home(planned.task->codelet) && !planned.source_error;
     if (!is_issued || uses.epoch == epoch) lose(*slot.datum, brings_home && !slot.datum->is_lost());
     // A task that only brings aliases home leaves what there is.
     const bool keeps = brings_home && slot.access == Access::update;
