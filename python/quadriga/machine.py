@@ -15,7 +15,7 @@ from .completion import hides
 from .errors import InvalidType
 
 
-@hides("is_bare_host")
+@hides("is_bare_host", "only_stores")
 @dataclass(frozen=True)
 class Device:
     """A device of a machine.

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "device/kinds.h"
+#include "graph/task_life.h"
 #include "graph/graph.h"
 #include "graph/partials.h"
 #include "schedule/policy_registry.h"
@@ -263,7 +264,10 @@ void Replay::take_event(const std::string& kind, const Json& line) {
   if (kind == "cancel_group") return scheduler_->cancel(*group(line[1]));
   if (kind == "final") return scheduler_->final(datum(line[1]));
   if (kind == "evict") return scheduler_->evict(datum(line[1]));
-  if (kind == "bring_home") return static_cast<void>(scheduler_->bring_home(datum(line[1])));
+  if (kind == "bring_home") {
+    if (line[2].get<bool>()) lose(datum(line[1]));
+    return static_cast<void>(scheduler_->bring_home(datum(line[1])));
+  }
   if (kind == "give_back")
     return static_cast<void>(scheduler_->give_back(datum(line[1]), line[2].get<bool>()));
   if (kind == "host_wrote") return scheduler_->host_wrote(datum(line[1]));

@@ -27,9 +27,11 @@ bool Scheduler::knows(const Datum& datum) const {
 
 Homecoming Scheduler::bring_home(Datum& datum) {
   if (!knows(datum)) return Homecoming::home;
+  // Who renames data loses them without the scheduler, so that the log has to say it.
+  const bool is_lost = datum.is_lost();
   const LoggedCall call(log_, state_.instructions,
-                        [&](ScheduleLog& log) { log.event("bring_home", datum.tile); });
-  if (datum.is_lost()) return Homecoming::home;
+                        [&](ScheduleLog& log) { log.event("bring_home", datum.tile, is_lost); });
+  if (is_lost) return Homecoming::home;
   const Directory& directory = memory_.directory();
   const TileId tile = datum.tile;
   const SpaceId owner = directory.owner(tile);

@@ -130,7 +130,7 @@ def test_results_of_a_library_that_nobody_knows_need_a_place(engine, pool):
 
 def test_different_kinds_need_out(engine, pool):
     a = spd(8)
-    with pytest.raises(quadriga.InvalidArgument, match=r"b is NumPy's; say by out="):
+    with pytest.raises(quadriga.InvalidArgument, match=r"b is NumPy's; pass out="):
         linalg.matmul(pool.array(a), a, engine=engine)
 
 
