@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "device/kinds.h"
-#include "graph/task_life.h"
 #include "graph/graph.h"
 #include "graph/partials.h"
+#include "graph/task_life.h"
 #include "schedule/policy_registry.h"
 #include "schedule/schedule_log.h"
 #include "schedule/scheduler.h"
