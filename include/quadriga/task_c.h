@@ -77,7 +77,8 @@ void quadriga_codelet_free(quadriga_codelet* codelet);
 
 /* Registers rows x cols elements of a type ('s', 'd', 'c', 'z' or 'b'), column-major, at `home` on
  * the host, which must outlive the data. What the program writes there after a call that waited
- * for the data's tasks, or for tasks that followed them, is what later tasks read. *data is NULL on failure. */
+ * for the data's tasks, or for tasks that followed them, is what later tasks read. *data is NULL
+ * on failure. */
 int64_t quadriga_data_register(quadriga_engine* engine, void* home, int64_t rows, int64_t cols,
                                int64_t ld, char type, quadriga_data** data);
 /* Data without a home: it lives on the devices, and on the host where they are full. */

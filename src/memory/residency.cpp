@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/error_text.h"
 #include "base/units.h"
 
 namespace quadriga {
@@ -157,13 +158,7 @@ void Residency::file_refused(const std::exception_ptr& error) {
   const std::size_t before = pools_[file_].capacity();
   pools_[file_].cut();
   refused_ = pools_[file_].capacity() < before ? 0 : refused_ + 1;
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& what) {
-    file_refusal_ = what.what();
-  } catch (...) {
-    file_refusal_ = "unknown";
-  }
+  file_refusal_ = text_of(error);
 }
 
 std::string Residency::refusal() const {

@@ -81,6 +81,9 @@ class Residency {
   void validate() const;
 
  private:
+  /// More than a disk that is short for a moment refuses; each takes the time of a copy.
+  static constexpr int most_refusals = 256;
+
   void release(TileId tile, SpaceId space);
   bool release_if_held(TileId tile, SpaceId space);
   void release_if_passed(TileId tile);
@@ -91,10 +94,9 @@ class Residency {
   MemoryListener& listener_;
   Replicas& replicas_;
   Spill spill_;
-  static constexpr int most_refusals = 256;
   SpaceId file_ = no_space;
-  int refused_ = 0;  ///< Writes one after the other; those of tails that were cut don't count.
   std::string file_refusal_;     ///< What the disk said; empty while it gives.
+  int refused_ = 0;              ///< Writes, one after the other, by which nothing was cut off.
   std::vector<Pool> pools_;      ///< By space.
   std::vector<int> near_;        ///< By space: the host's nearest node.
   std::vector<LaterUse> later_;  ///< Scratch.

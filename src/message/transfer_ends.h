@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error_text.h"
 #include "base/log.h"
 #include "message/transfer.h"
 
@@ -59,14 +60,6 @@ class TransferEnds {
   bool take_any() noexcept { return std::exchange(any_, false); }
 
  private:
-  static std::string text_of(const std::exception_ptr& error) {
-    try {
-      std::rethrow_exception(error);
-    } catch (const std::exception& what) {
-      return what.what();
-    }
-  }
-
   Leftovers left_;
   bool any_ = false;
 };

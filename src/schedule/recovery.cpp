@@ -23,16 +23,6 @@ bool is_device_lost(const std::exception_ptr& error) {
   }
 }
 
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& cause) {
-    return cause.what();
-  } catch (...) {
-    return "an exception of unknown type";
-  }
-}
-
 /// Calls visit(DeviceState, PlannedTask&).
 template <class Visit>
 void Recovery::for_each_in_flight(Visit&& visit) const {

@@ -16,6 +16,7 @@
 #include <exception>
 #include <map>
 
+#include "base/error_text.h"
 #include "schedule/feasibility.h"
 #include "schedule/launcher.h"
 #include "schedule/state.h"
@@ -24,8 +25,6 @@ namespace quadriga {
 
 /// Whether an error says that a device is lost.
 bool is_device_lost(const std::exception_ptr& error);
-/// What an error says, in words.
-std::string text_of(const std::exception_ptr& error);
 
 class Recovery {
  public:

@@ -265,7 +265,7 @@ void Replay::take_event(const std::string& kind, const Json& line) {
   if (kind == "final") return scheduler_->final(datum(line[1]));
   if (kind == "evict") return scheduler_->evict(datum(line[1]));
   if (kind == "bring_home") {
-    if (line[2].get<bool>()) lose(datum(line[1]));
+    if (line.size() > 2 && line[2].get<bool>()) lose(datum(line[1]));
     return static_cast<void>(scheduler_->bring_home(datum(line[1])));
   }
   if (kind == "give_back")

@@ -2,6 +2,8 @@
 # tests/python/test_spill.py: tiles without a home go to a file if one is given, on all devices.
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -140,3 +142,18 @@ def test_machines_describe_the_file(tmp_path, capsys):
         assert status_of(["info", "--devices", EMULATED, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["machine"]
     assert [each["name"] for each in found["devices"]][-1] == "spill"
+
+
+def test_under_a_limit_of_addresses_the_file_is_smaller(tmp_path):
+    program = (
+        "import resource, sys, quadriga\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))\n"
+        f"with quadriga.Engine({EMULATED!r}, spill=sys.argv[1]) as engine:\n"
+        "    print([d.memory_bytes for d in engine.machine.devices if d.name == 'spill'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "spilled"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    (held,) = json.loads(done.stdout)
+    assert 0 < held <= 2 << 30

@@ -125,5 +125,32 @@ TEST_F(FullFileTest, WhatLiesInTheFileStaysThereWhenTheDiskIsFull) {
   memory_.validate();
 }
 
+TEST_F(FullFileTest, AFileThatRefusesWhereNothingCanBeCutOffIsNotAskedForEver) {
+  const TileId first = written();
+  written();
+  EXPECT_EQ(memory_.evictor().make_room(2 * tile_bytes, host_space), Awaits::room);
+  EXPECT_EQ(end_copies(), 2U);
+  EXPECT_EQ(memory_.evictor().make_room(2 * tile_bytes, host_space), Awaits::nothing);
+  // The first leaves a place below the other's, and needs one again.
+  const Need need{first, Access::update};
+  ASSERT_TRUE(is_done(memory_.staging().stage({&need, 1}, host_space)));
+  EXPECT_EQ(end_copies(), 1U);
+  memory_.used(first, host_space, Access::update, {20, ++kernels_});
+  memory_.transfers().confirm(first);
+  memory_.residency().unpin(first, host_space);
+  const auto broken = std::make_exception_ptr(Error(Errc::io, "the disk is broken"));
+  const auto is_refused = [&] {
+    return memory_.evictor().make_room(2 * tile_bytes, host_space) == Awaits::room &&
+           end_copies(broken) == 1;
+  };
+  int refusals = 0;
+  while (refusals < 1000 && is_refused()) ++refusals;
+  EXPECT_GT(refusals, 1);
+  EXPECT_LT(refusals, 1000);
+  EXPECT_TRUE(memory_.directory().dirty(first, host_space));
+  EXPECT_NE(memory_.residency().refusal().find("the disk is broken"), std::string::npos);
+  memory_.validate();
+}
+
 }  // namespace
 }  // namespace quadriga
