@@ -45,7 +45,7 @@ class TransferEnds {
     // Its caller has gone on: a later call tells it only if the peer or the device is lost.
     if (error && transfer.is_led)
       note(LogLevel::error,
-           transfer.text() + ", for which a stream waits, failed: " + text_of(error));
+           transfer.text() + ", for which a stream waits, failed: " + quadriga::text_of(error));
     transfer.finish(std::move(error));
     any_ = true;
   }
