@@ -22,7 +22,7 @@ using message::Half;
 using message::Layout;
 using message::StorageOrder;
 using Numbers = std::vector<std::int64_t>;
-using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Packed = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ReadBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 StorageOrder order_of(bool fortran) { return fortran ? StorageOrder::fortran : StorageOrder::c; }
@@ -36,7 +36,7 @@ Layout element(std::string_view name) {
 }
 
 // The address that the layout's offsets count from; who calls has checked what it reaches.
-std::size_t pack(const Layout& layout, std::uintptr_t address, std::size_t offset, Bytes into) {
+std::size_t pack(const Layout& layout, std::uintptr_t address, std::size_t offset, Packed into) {
   const std::span<std::byte> segment(reinterpret_cast<std::byte*>(into.data()), into.size());
   const GilReleased released;
   return message::Packer(layout, reinterpret_cast<const void*>(address)).pack(offset, segment);

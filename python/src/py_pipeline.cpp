@@ -43,7 +43,7 @@ std::vector<double> values_of(const nb::object& sizes) {
   return {array.data(), array.data() + array.size()};
 }
 
-View view_of(const FieldTuple& field) {
+View field_view(const FieldTuple& field) {
   return {reinterpret_cast<void*>(std::get<1>(field)), std::get<2>(field), std::get<3>(field),
           std::get<4>(field), std::get<5>(field)};
 }
@@ -62,7 +62,7 @@ void lend_all(Chunk& chunk, const nb::object& fields) {
   while (!chunk.fields().empty()) chunk.erase(std::string(chunk.fields().front().name));
   for (const nb::handle each : fields) {
     const auto field = nb::cast<FieldTuple>(each);
-    chunk.lend(std::get<0>(field), view_of(field));
+    chunk.lend(std::get<0>(field), field_view(field));
   }
 }
 
@@ -173,7 +173,7 @@ FieldUses uses_of(nb::handle front, const nb::object& given) {
         return shape_for(front, name, chunk);
       };
     if (is_reduced) make_reduction(use, front);
-    if (!constant.is_none()) use.constant = view_of(nb::cast<FieldTuple>(constant));
+    if (!constant.is_none()) use.constant = field_view(nb::cast<FieldTuple>(constant));
     uses.push_back(std::move(use));
   }
   return uses;
@@ -194,7 +194,7 @@ ReturnedField returned_of(nb::handle front, std::size_t stage, std::size_t index
   made.take = [front, stage, index, name = made.name](Chunk& chunk, bool on_host, bool temporary) {
     return with_gil(chunk, [&] {
       chunk.erase(name);
-      const View view = view_of(nb::cast<FieldTuple>(
+      const View view = field_view(nb::cast<FieldTuple>(
           front.attr("returned")(stage, index, context_of(chunk), on_host, temporary)));
       if (!temporary) chunk.lend(name, view);
       return view;

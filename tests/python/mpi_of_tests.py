@@ -122,8 +122,23 @@ def mpiexec(mpi, ranks, *more):
     return [_MPIS[mpi].launcher, *_MPIS[mpi].options(), *more, "-n", str(ranks)]
 
 
-def preloaded(*options):
+def by_command(*options):
+    """By the command of users."""
     return [sys.executable, "-m", "quadriga", "mpi-preload", *options]
+
+
+_FLAGS = {"--host-buffers": "HOST", "--counters": "COUNTERS", "--emulated": "EMULATED"}
+_VALUES = {"--small": "SMALL", "--without": "WITHOUT"}
+
+
+def preloaded(mpi, *options):
+    """What the command does, without starting Python once more for each rank."""
+    settings = [f"LD_PRELOAD={library_of(mpi)}"]
+    words = iter(options)
+    for word in words:
+        name, value = (_FLAGS[word], "1") if word in _FLAGS else (_VALUES[word], next(words))
+        settings.append(f"QUADRIGA_MPI_{name}={value}")
+    return ["env", *settings]
 
 
 def run(command, timeout=240):
@@ -135,7 +150,7 @@ def run(command, timeout=240):
 
 def run_preloaded(program, mpi, ranks, *options, arguments=()):
     """Runs a program on all ranks with the library; none may fail. What was said on stderr."""
-    command = [*mpiexec(mpi, ranks), *preloaded("--counters", *options), program, *arguments]
+    command = [*mpiexec(mpi, ranks), *preloaded(mpi, "--counters", *options), program, *arguments]
     ended = run(command)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stderr

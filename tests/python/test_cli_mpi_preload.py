@@ -4,13 +4,13 @@ import shutil
 import subprocess
 
 import pytest
-from mpi_of_tests import compiled, is_here, mpiexec, preloaded, run, run_preloaded
+from mpi_of_tests import by_command, compiled, is_here, mpiexec, run, run_preloaded
 
 NOTHING = "int main(void) { return 0; }\n"
 
 
 def refusal(*words):
-    ended = run([*preloaded(), *words])
+    ended = run([*by_command(), *words])
     assert ended.returncode == 1 and ended.stdout == "", ended.stdout + ended.stderr
     assert "Traceback" not in ended.stderr
     return ended.stderr
@@ -43,7 +43,7 @@ def test_a_statically_linked_program_is_refused(option, tmp_path):
 def test_a_program_of_another_mpi_is_named(tmp_path):
     program = compiled(tmp_path, "openmpi", "")
     assert "is linked with openmpi, not mpich" in refusal("--mpi", "mpich", str(program))
-    ended = run([*preloaded("--mpi", "openmpi", "--print"), str(program)])
+    ended = run([*by_command("--mpi", "openmpi", "--print"), str(program)])
     assert ended.returncode == 0 and ended.stdout.endswith("libquadriga-preload-openmpi.so\n")
 
 
@@ -53,14 +53,14 @@ def test_programs_without_mpi_and_scripts_run_as_they_are(tmp_path):
         if program != "/bin/echo":
             program.write_text('#!/bin/sh\necho "$@"\n')
             program.chmod(0o755)
-        ended = run([*mpiexec("openmpi", 2), *preloaded("--counters"), program, "here"])
+        ended = run([*mpiexec("openmpi", 2), *by_command("--counters"), program, "here"])
         assert ended.returncode == 0 and ended.stdout == "here\nhere\n", ended.stderr
 
 
 @pytest.mark.skipif(not is_here("openmpi"), reason="no preload library for openmpi")
 def test_a_rank_of_its_own_needs_no_launcher(tmp_path):
     program = compiled(tmp_path, "openmpi", "CHECK(size == 1);")
-    ended = run([*preloaded("--host-buffers", "--counters"), program])
+    ended = run([*by_command("--host-buffers", "--counters"), program])
     assert ended.returncode == 0, ended.stderr
     assert "1 of 1 ranks; sent 0 messages" in ended.stderr
 

@@ -69,13 +69,13 @@ def test_functions_with_buffers_are_found():
 def test_each_function_with_buffers_is_taken_over_or_refuses(mpi, tmp_path):
     program = tmp_path / "refused"
     build(mpi, PROGRAMS / "refused.c", program)
-    refused = run([*mpiexec(mpi, 2), *preloaded("--emulated"), program])
+    refused = run([*mpiexec(mpi, 2), *preloaded(mpi, "--emulated"), program])
     assert refused.returncode == 0, refused.stderr
-    unknown = run([*mpiexec(mpi, 1), *preloaded("--without", "Teleport"), program])
+    unknown = run([*mpiexec(mpi, 1), *preloaded(mpi, "--without", "Teleport"), program])
     taken = unknown.stderr.split("expected some of ")[1].splitlines()[0].split(", ")
     known = {name.removeprefix("MPI_") for name in refused.stdout.split()} | set(taken)
     # An envelope wouldn't fit the buffers of receives.
-    small = run([*mpiexec(mpi, 1), *preloaded("--small", "63"), program])
+    small = run([*mpiexec(mpi, 1), *preloaded(mpi, "--small", "63"), program])
     assert "QUADRIGA_MPI_SMALL=63: expected at least 64 bytes" in small.stderr
     functions = with_buffers(preprocessed(mpi, tmp_path))
     assert len(functions) > 60
@@ -97,7 +97,8 @@ def test_one_request_for_a_send_and_a_receive(mpi, tmp_path):
         if mpi == "openmpi5":
             assert run([*mpiexec(mpi, 3), program]).returncode == 0
         for mode in ("--emulated", "--host-buffers"):
-            said = run([*mpiexec(mpi, 3), *preloaded(mode, "--counters", "--small", "64"), program])
+            options = preloaded(mpi, mode, "--counters", "--small", "64")
+            said = run([*mpiexec(mpi, 3), *options, program])
             assert said.returncode == 0, said.stderr
             assert counted(said.stderr, "sent") > 3 * 9 * 2
 
@@ -119,8 +120,8 @@ def test_a_rank_that_switches_a_receive_off_gets_no_envelopes(mpi, tmp_path):
         assert counted(said, "sent") == counted(said, "looked at") == 0, name
     # Of two ranks one opens them all the same.
     options = ("--host-buffers", "--counters", "--small", "64")
-    command = [*mpiexec(mpi, 1), *preloaded(*options), program, ":", "-n", "1"]
-    ended = run([*command, *preloaded(*options, "--without", "Recv"), program])
+    command = [*mpiexec(mpi, 1), *preloaded(mpi, *options), program, ":", "-n", "1"]
+    ended = run([*command, *preloaded(mpi, *options, "--without", "Recv"), program])
     assert ended.returncode == 0, ended.stderr
     assert counted(ended.stderr, "sent") == counted(ended.stderr, "received") > 0
 

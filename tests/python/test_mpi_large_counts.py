@@ -32,7 +32,7 @@ def test_random_messages_with_large_counts_arrive_as_without(mpi, tmp_path):
     for seed, ranks in (("1", 2), ("2", 3)):
         plain = run([*mpiexec(mpi, ranks), program, seed, "8"])
         assert plain.returncode == 0, plain.stderr
-        options = preloaded("--host-buffers", "--counters", "--small", "64")
+        options = preloaded(mpi, "--host-buffers", "--counters", "--small", "64")
         ours = run([*mpiexec(mpi, ranks), *options, program, seed, "8"])
         assert ours.returncode == 0, ours.stderr
         assert counted(ours.stderr, "sent") > 30
@@ -43,7 +43,7 @@ def test_random_messages_with_large_counts_arrive_as_without(mpi, tmp_path):
 def test_collectives_with_large_counts_give_what_they_give_on_the_host(mpi, tmp_path):
     program = built(tmp_path, mpi, "collectives")
     plain = run([*mpiexec(mpi, 3), program, "1"])
-    ours = run([*mpiexec(mpi, 3), *preloaded("--emulated", "--counters"), program, "1"])
+    ours = run([*mpiexec(mpi, 3), *preloaded(mpi, "--emulated", "--counters"), program, "1"])
     assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
     assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())
     assert counted(ours.stderr, "collectives") > 40
@@ -52,7 +52,7 @@ def test_collectives_with_large_counts_give_what_they_give_on_the_host(mpi, tmp_
 @pytest.mark.parametrize("mpi", EACH_LARGE)
 def test_calls_with_large_counts_refuse_devices_by_name(mpi, tmp_path):
     program = built(tmp_path, mpi, "refused")
-    ended = run([*mpiexec(mpi, 2), *preloaded("--emulated"), program])
+    ended = run([*mpiexec(mpi, 2), *preloaded(mpi, "--emulated"), program])
     assert ended.returncode == 0, ended.stderr
     without = (
         "MPI_Win_attach",
@@ -119,7 +119,7 @@ def test_matched_messages_and_types_with_large_counts(mpi, tmp_path):
     assert plain.returncode == 0, plain.stderr
     assert len(plain.stdout.splitlines()) == 22
     for mode in ("--emulated", "--host-buffers"):
-        options = preloaded(mode, "--counters", "--small", "64")
+        options = preloaded(mpi, mode, "--counters", "--small", "64")
         ours = run([*mpiexec(mpi, 2), *options, program])
         assert ours.returncode == 0, ours.stderr
         assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())

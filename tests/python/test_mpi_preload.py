@@ -10,6 +10,7 @@ from mpi_of_tests import (
     EACH_MPI,
     HEAD,
     build,
+    by_command,
     compiled,
     counted,
     is_here,
@@ -38,7 +39,7 @@ def test_random_messages_arrive_as_without(mpi, tmp_path):
         plain = run([*mpiexec(mpi, ranks), program, *words])
         assert plain.returncode == 0, plain.stderr
         for mode in ("--host-buffers", "--emulated"):
-            options = preloaded(mode, "--counters", "--small", small)
+            options = preloaded(mpi, mode, "--counters", "--small", small)
             ours = run([*mpiexec(mpi, ranks), *options, program, *words])
             assert ours.returncode == 0, ours.stderr
             assert counted(ours.stderr, "sent") > 30
@@ -92,7 +93,7 @@ def test_what_was_probed_goes_with_its_communicator(mpi, tmp_path):
 @pytest.mark.parametrize("mpi", EACH_MPI)
 def test_a_rank_without_the_library_gets_ordinary_messages(mpi, tmp_path):
     program = built(tmp_path, mpi, PROGRAMS / "semantics.c")
-    with_it = preloaded("--host-buffers", "--counters", "--small", "64")
+    with_it = preloaded(mpi, "--host-buffers", "--counters", "--small", "64")
     command = [*mpiexec(mpi, 1), *with_it, program, ":", "-n", "1", program]
     ended = run([*command, ":", "-n", "1", *with_it, program])
     assert ended.returncode == 0, ended.stderr
@@ -119,7 +120,7 @@ def test_a_killed_rank_ends_the_program(mpi, tmp_path):
     """
     program = compiled(tmp_path, mpi, body)
     begin = time.monotonic()
-    ended = run([*mpiexec(mpi, 3), *preloaded("--host-buffers"), program])
+    ended = run([*mpiexec(mpi, 3), *preloaded(mpi, "--host-buffers"), program])
     assert ended.returncode != 0
     assert time.monotonic() - begin < 120
 
@@ -132,7 +133,7 @@ def test_a_rank_that_is_killed_at_any_time_ends_the_program(mpi, seed, tmp_path)
     random = Random(seed)
     ranks = random.randint(2, 4)
     words = [str(seed), "1000000", "kill", str(random.randrange(ranks)), str(random.randrange(400))]
-    options = preloaded("--host-buffers", "--small", "64")
+    options = preloaded(mpi, "--host-buffers", "--small", "64")
     ended = run([*mpiexec(mpi, ranks), *options, program, *words])
     assert ended.returncode != 0
 
@@ -140,7 +141,7 @@ def test_a_rank_that_is_killed_at_any_time_ends_the_program(mpi, seed, tmp_path)
 @pytest.mark.parametrize("mpi", EACH_MPI)
 def test_a_rank_that_is_stopped_for_a_while_changes_nothing(mpi, tmp_path):
     program = built(tmp_path, mpi, PROGRAMS / "random_exchange.c")
-    options = preloaded("--host-buffers", "--counters", "--small", "64")
+    options = preloaded(mpi, "--host-buffers", "--counters", "--small", "64")
     for seed in (5, 6):
         random = Random(seed)
         words = [str(seed), "8"]
@@ -170,7 +171,7 @@ def test_the_edges_of_mpi_are_where_they_are_without(mpi, tmp_path):
     _, expected = said()
     assert min(map(len, expected)) > 60
     for mode, small in (("--host-buffers", "64"), ("--emulated", "64"), ("--emulated", "8192")):
-        counters, ours = said(*preloaded(mode, "--counters", "--small", small))
+        counters, ours = said(*preloaded(mpi, mode, "--counters", "--small", small))
         assert ours == expected, (mode, small)
         assert counted(counters, "sent") > 10
 
@@ -180,7 +181,7 @@ def test_the_edges_of_mpi_are_where_they_are_without(mpi, tmp_path):
 def test_threads_at_each_level(mpi, level, tmp_path):
     program = built(tmp_path, mpi, PROGRAMS / "threads.c")
     plain = run([*mpiexec(mpi, 3), program, "single"])
-    ours = run([*mpiexec(mpi, 3), *preloaded("--host-buffers", "--counters"), program, level])
+    ours = run([*mpiexec(mpi, 3), *preloaded(mpi, "--host-buffers", "--counters"), program, level])
     assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
     assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())
     assert counted(ours.stderr, "sent") == 3 * 4 * 6
@@ -233,7 +234,7 @@ def test_a_start_takes_few_collective_calls(mpi, tmp_path, monkeypatch):
     build(mpi, PROGRAMS / "starts.c", program, "-rdynamic", "-ldl")
     calls = {}
     for mode in ((), ("--host-buffers",)):
-        ended = run([*mpiexec(mpi, 3), *preloaded(*mode), program])
+        ended = run([*mpiexec(mpi, 3), *preloaded(mpi, *mode), program])
         assert ended.returncode == 0, ended.stderr
         calls[mode] = sorted(ended.stdout.splitlines())
     # Without devices the ranks learn that nobody has any; else they join, and part together.
@@ -285,7 +286,7 @@ def test_types_of_messages_on_the_host_are_not_taken_apart(mpi, tmp_path):
     source.write_text("#define _GNU_SOURCE\n" + HEAD + ASKED_OF_TYPES)
     program = tmp_path / "types"
     build(mpi, source, program, "-rdynamic", "-ldl")
-    ended = run([*mpiexec(mpi, 2), *preloaded("--emulated"), program])
+    ended = run([*mpiexec(mpi, 2), *preloaded(mpi, "--emulated"), program])
     assert ended.returncode == 0, ended.stderr
     asked = dict(map(str.split, ended.stdout.splitlines()))
     assert asked["0"] == "0"
@@ -294,14 +295,14 @@ def test_types_of_messages_on_the_host_are_not_taken_apart(mpi, tmp_path):
 
 
 def test_an_unknown_mpi_is_named(tmp_path):
-    ended = run([*preloaded(), sys.executable, "-c", "pass"])
+    ended = run([*by_command(), sys.executable, "-c", "pass"])
     assert ended.returncode == 1 and "say --mpi openmpi or --mpi mpich or --mpi abi" in ended.stderr
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)
 def test_a_wrong_setting_is_named_and_nothing_is_taken_over(mpi, tmp_path):
     program = built(tmp_path, mpi, PROGRAMS / "semantics.c")
-    ended = run([*mpiexec(mpi, 2), *preloaded("--without", "Teleport"), program])
+    ended = run([*mpiexec(mpi, 2), *preloaded(mpi, "--without", "Teleport"), program])
     assert ended.returncode == 0
     assert "'Teleport' can't be switched off; expected some of Send, " in ended.stderr
 
@@ -312,7 +313,7 @@ def test_layouts_of_others_benchmarks_arrive_as_without(mpi, tmp_path):
     plain = run([*mpiexec(mpi, 2), program])
     assert plain.returncode == 0 and len(plain.stdout.splitlines()) == 2 * 15, plain.stderr
     for mode in ("--emulated", "--host-buffers"):
-        options = preloaded(mode, "--counters", "--small", "64")
+        options = preloaded(mpi, mode, "--counters", "--small", "64")
         ours = run([*mpiexec(mpi, 2), *options, program, "times"])
         assert ours.returncode == 0 and ours.stderr.count(" us\n") == 15, ours.stderr
         assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())
@@ -323,7 +324,7 @@ def test_layouts_of_others_benchmarks_arrive_as_without(mpi, tmp_path):
 def test_the_halo_exchange(mpi, tmp_path):
     program = built(tmp_path, mpi, EXAMPLES / "halo.c")
     plain = run([*mpiexec(mpi, 4), program])
-    ours = run([*mpiexec(mpi, 4), *preloaded("--emulated"), program])
+    ours = run([*mpiexec(mpi, 4), *preloaded(mpi, "--emulated"), program])
     assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
     assert plain.stdout == ours.stdout and "sum" in ours.stdout
 
@@ -333,7 +334,7 @@ def test_a_block_cyclic_matrix_changes_its_grid(mpi, tmp_path):
     program = built(tmp_path, mpi, EXAMPLES / "redistribute.c")
     for ranks, order in ((2, 301), (6, 517)):
         plain = run([*mpiexec(mpi, ranks), program, str(order)])
-        options = preloaded("--emulated", "--counters", "--small", "64")
+        options = preloaded(mpi, "--emulated", "--counters", "--small", "64")
         ours = run([*mpiexec(mpi, ranks), *options, program, str(order)])
         assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
         assert plain.stdout == ours.stdout and ": 0 elements wrong" in ours.stdout
@@ -346,7 +347,7 @@ def test_a_program_of_mpi4py_sends_from_devices():
     program = EXAMPLES / "wave.py"
     plain = run([*mpiexec("openmpi", 3), sys.executable, program])
     options = ["--emulated", "--counters", "--mpi", "openmpi", "--small", "64"]
-    ours = run([*mpiexec("openmpi", 3), *preloaded(*options), program])
+    ours = run([*mpiexec("openmpi", 3), *by_command(*options), program])
     assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
     assert plain.stdout == ours.stdout and "energy" in ours.stdout
     assert counted(ours.stderr, "sent") == 3 * 2 * 40
@@ -360,7 +361,7 @@ def test_collectives_give_on_devices_what_they_give_on_the_host(mpi, ranks, tmp_
         plain = run([*mpiexec(mpi, ranks), program, seed])
         assert plain.returncode == 0, plain.stderr
         for mode in ("--emulated", "--host-buffers"):
-            ours = run([*mpiexec(mpi, ranks), *preloaded(mode, "--counters"), program, seed])
+            ours = run([*mpiexec(mpi, ranks), *preloaded(mpi, mode, "--counters"), program, seed])
             assert ours.returncode == 0, ours.stderr
             assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())
             assert counted(ours.stderr, "collectives") > 40
@@ -373,7 +374,7 @@ def test_collectives_at_the_edges_of_mpi(mpi, ranks, tmp_path):
     plain = run([*mpiexec(mpi, ranks), program, "3"])
     assert plain.returncode == 0, plain.stderr
     for mode in ("--emulated", "--host-buffers"):
-        ours = run([*mpiexec(mpi, ranks), *preloaded(mode, "--counters"), program, "3"])
+        ours = run([*mpiexec(mpi, ranks), *preloaded(mpi, mode, "--counters"), program, "3"])
         assert ours.returncode == 0, ours.stderr
         assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())
         assert counted(ours.stderr, "collectives") > 40
@@ -387,7 +388,7 @@ def test_large_collectives_of_devices_on_all_ranks_are_ours(mpi, tmp_path):
     assert plain.returncode == 0, plain.stderr
     expected = int(plain.stdout.split("ours ")[1].split()[0])
     for mode, more in (("--emulated", 0), ("--host-buffers", 4)):
-        ours = run([*mpiexec(mpi, ranks), *preloaded(mode, "--counters"), program])
+        ours = run([*mpiexec(mpi, ranks), *preloaded(mpi, mode, "--counters"), program])
         assert ours.returncode == 0, ours.stderr
         assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())
         # In the test mode memory of the host counts, too.
@@ -397,7 +398,7 @@ def test_large_collectives_of_devices_on_all_ranks_are_ours(mpi, tmp_path):
 @pytest.mark.parametrize("mpi", EACH_MPI)
 def test_calls_that_know_no_devices_refuse_them_by_name(mpi, tmp_path):
     program = built(tmp_path, mpi, PROGRAMS / "refused.c")
-    ended = run([*mpiexec(mpi, 2), *preloaded("--emulated"), program])
+    ended = run([*mpiexec(mpi, 2), *preloaded(mpi, "--emulated"), program])
     assert ended.returncode == 0, ended.stderr
     names = ended.stdout.split()  # Of each call that the program made on a device's memory.
     assert len(names) == {"openmpi": 46, "abi": 70}.get(mpi, 69)
