@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/engine/recorder.h: counters always, a trace on request; the same calls feed both.
 //
-// A trace may keep its last seconds only, without the tasks' graph. What ended before them is dropped
-// once as much time again has passed, so that each record is moved once at most; what is told leaves
-// it out at once.
+// A trace may keep its last seconds only, without the tasks' graph. What ended before them is
+// dropped once as much time again has passed, so that each record is moved once at most; what is
+// told leaves it out at once.
 //
 // Each lane (a stream of a device, or a host worker) has one writer. Reading during work gives a
 // recent state, reading after wait() the exact one.
