@@ -14,6 +14,7 @@
 
 #include "device/backend.h"
 #include "engine/own_task.h"
+#include "graph/task_life.h"
 
 namespace quadriga {
 namespace {
@@ -216,7 +217,7 @@ Renaming::Name* Renaming::make(const Datum& datum) {
 void Renaming::lose(Datum& datum) {
   datum.failed_by.store(datum.renamed->failed_by.load(std::memory_order_relaxed),
                         std::memory_order_relaxed);
-  datum.poisoned.store(true, std::memory_order_release);
+  quadriga::lose(datum);
   move(datum, datum);
 }
 

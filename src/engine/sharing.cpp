@@ -105,8 +105,8 @@ void Sharing::submit(Datum& stale, std::span<Datum* const> newer, Task& follower
     if (machine_.devices[device].space == stale.home_space) task.device = device;
   task.operands[0].datum = &stale;
   const bool is_overwritten = !stale.dirty && stale.brought_home.id == 0;
-  const bool keeps =
-      !is_overwritten && (!stale.poisoned.load(std::memory_order_acquire) || stale.is_lost());
+  const bool keeps = !is_overwritten && (!stale.poisoned.load(std::memory_order_acquire) ||
+                                         stale.is_lost() || is_newer(stale));
   task.operands[0].access = keeps ? Access::update : Access::write;
   for (std::size_t i = 0; i < newer.size(); ++i) {
     task.operands[i + 1].datum = newer[i];

@@ -10,8 +10,9 @@
 //      writes them back, and overwrites the stale one with that content, which drops its replicas
 //      on devices.
 //   3. That task is ordered like any other: it uses the data that it names.
-//   4. If it can't run, as an alias is lost, the others are still newer than home; the stale one
-//      counts as lost until it, or what was lost, is written, and another such task has run.
+//   4. If it can't run, as an alias is lost or the work was cancelled, the others are still newer
+//      than home, and the stale one holds what it held; it lacks the rest, and is refused, until
+//      it, or what was lost, is written, and another such task has run.
 #pragma once
 
 #include <atomic>

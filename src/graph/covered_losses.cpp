@@ -20,7 +20,7 @@ void cover_losses(Graph& graph, Task& task, bool is_elsewhere) {
       if (!is_elsewhere)
         overwritten(*alias);
       else if (!alias->dirty && alias->brought_home.id == 0)  // not written since
-        alias->refreshed.store(alias->failed_by.load());
+        lose(*alias, true);
     }
   }
 }

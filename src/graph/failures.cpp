@@ -112,10 +112,7 @@ void Failures::record(Task& task, std::exception_ptr error, const std::string& d
   forget_oldest();
   for (const OperandSlot& slot : task.slots()) {
     if (!writes(slot.access)) continue;
-    if (brings_home) {
-      if (slot.datum->is_lost()) continue;  // by whoever should have written it
-      slot.datum->refreshed.store(id, std::memory_order_relaxed);
-    }
+    if (brings_home && slot.datum->is_lost()) continue;  // by whoever should have written it
     slot.datum->failed_by.store(id, std::memory_order_relaxed);
   }
   TaskGroup* const group = task.group;

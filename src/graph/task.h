@@ -91,8 +91,11 @@ struct Datum {
   /// The host's buffer of a tile without a home; the executor's to free.
   std::byte* buffer = nullptr;
 
-  CopyWatch* watch = nullptr;               ///< Outlives it; null: nobody.
-  std::atomic<bool> poisoned{false};        ///< A failed task should have written it.
+  CopyWatch* watch = nullptr;         ///< Outlives it; null: nobody.
+  std::atomic<bool> poisoned{false};  ///< A failed task should have written it.
+  /// While it is poisoned: only by tasks that should have brought aliases home for it; what it
+  /// holds itself is as good as before.
+  std::atomic<bool> lacking{false};
   std::atomic<std::uint64_t> failed_by{0};  ///< Number of the last such task; 0: there was none.
   /// The last task that failed while it ran, of those that write it, and the epoch of its access
   /// (PlannedAccess); written by the thread that ran it, before its end is known elsewhere.
@@ -111,9 +114,7 @@ struct Datum {
   bool at_home(SpaceId space) const noexcept { return home && home_space == space; }
   /// It was to be written itself, and not an alias whose content it lacks.
   bool is_lost() const noexcept {
-    if (!poisoned.load(std::memory_order_acquire)) return false;
-    const std::uint64_t failed = failed_by.load(std::memory_order_relaxed);
-    return failed == 0 || failed != refreshed.load(std::memory_order_relaxed);
+    return poisoned.load(std::memory_order_acquire) && !lacking.load(std::memory_order_relaxed);
   }
 
   alignas(64) History history;
@@ -135,11 +136,9 @@ struct Datum {
   std::vector<std::shared_ptr<Reduction>> reductions;
   std::vector<Datum*> aliases;  ///< Guarded by the submission lock.
   TaskRef brought_home;         ///< The last task that did so for an alias; the same lock.
-  /// Of the last task that failed to bring aliases home for this; 0: there was none.
-  std::atomic<std::uint64_t> refreshed{0};
-  Datum* renamed = nullptr;   ///< Whose content is newer, see renaming.h; the same lock.
-  std::uint32_t holders = 0;  ///< Registrations not removed. Guarded by the engine.
-  std::uint32_t lenders = 0;  ///< Of these, those that asked for residency; as well.
+  Datum* renamed = nullptr;     ///< Whose content is newer, see renaming.h; the same lock.
+  std::uint32_t holders = 0;    ///< Registrations not removed. Guarded by the engine.
+  std::uint32_t lenders = 0;    ///< Of these, those that asked for residency; as well.
 };
 
 struct OperandSlot {

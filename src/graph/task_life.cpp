@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "graph/brings_home.h"
+
 namespace quadriga {
 
 std::exception_ptr work_cancelled() {
@@ -35,14 +37,16 @@ std::exception_ptr content_lost(const std::exception_ptr& failure) {
 
 void poison(Task& task) noexcept {
   for (OperandSlot& slot : task.slots())
-    if (writes(slot.access)) slot.datum->poisoned.store(true, std::memory_order_release);
+    if (writes(slot.access)) lose(*slot.datum);
 }
 
 const Datum* poisoned_operand(const Task& task) noexcept {
+  const bool takes_what_there_is = is_bringing_home(task.codelet);
   for (int i = 0; i < task.operand_count; ++i) {
     const OperandSlot& slot = task.operands[i];
-    if (slot.access != Access::write && slot.datum->poisoned.load(std::memory_order_acquire))
-      return slot.datum;
+    if (slot.access == Access::write || !slot.datum->poisoned.load(std::memory_order_acquire))
+      continue;
+    if (!takes_what_there_is || slot.datum->is_lost()) return slot.datum;
   }
   return nullptr;
 }

@@ -34,6 +34,11 @@ std::exception_ptr no_content();
 /// What says that data's content is lost, and why, as the task that should have written it failed;
 /// null: that isn't known.
 std::exception_ptr content_lost(const std::exception_ptr& failure);
+/// A failed task should have written it, or, `lacking`, brought aliases home for it.
+inline void lose(Datum& datum, bool lacking = false) noexcept {
+  datum.lacking.store(lacking, std::memory_order_relaxed);
+  datum.poisoned.store(true, std::memory_order_release);
+}
 /// Its old content, invalid or not, is overwritten.
 inline void overwritten(Datum& datum) noexcept {
   datum.poisoned.store(false, std::memory_order_release);

@@ -79,7 +79,8 @@ class Endpoint {
   /// Withdraws a transfer; false if it has ended, or a stream waits for its end. Its memory isn't
   /// used any more: what another's device copies of it already is waited for. False also if that
   /// takes longer than `patience_while_held`: its process is stopped, and the transfer goes on.
-  bool cancel(const TransferPtr& transfer);
+  /// A send whose receiver has begun to read it may be kept: false at once, and it goes on.
+  bool cancel(const TransferPtr& transfer, BegunSends begun = BegunSends::withdrawn);
   /// The oldest message that a receive would get; without `patience` only one that is there.
   std::optional<MessageStatus> probe(const Posting& message,
                                      const std::optional<Patience>& patience);

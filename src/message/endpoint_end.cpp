@@ -59,12 +59,12 @@ void Endpoint::wait_while_held(Hold& hold, const MessageTransfer& transfer,
   }
 }
 
-bool Endpoint::cancel(const TransferPtr& transfer) {
+bool Endpoint::cancel(const TransferPtr& transfer, BegunSends begun) {
   check_not_forked(owner_, "this communicator");
   Hold hold(*this);
-  wait_while_held(hold, *transfer, end_of_hold());
+  if (begun == BegunSends::withdrawn) wait_while_held(hold, *transfer, end_of_hold());
   if (transfer->done.load(std::memory_order_relaxed) || transfer->is_led) return false;
-  if (!traffic_.cancel(transfer)) return false;
+  if (!traffic_.cancel(transfer, begun)) return false;
   traffic_.end(*transfer,
                std::make_exception_ptr(Error(Errc::cancelled, transfer->text() + ": cancelled")));
   own_.ring();

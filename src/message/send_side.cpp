@@ -296,7 +296,23 @@ bool SendSide::is_held(const MessageTransfer& transfer) const {
          link.presence == Presence::here && (link.process < 0 || process_lives(link.process));
 }
 
-bool SendSide::cancel(const MessageTransfer& transfer) {
+// False if the receiver has ended it, or has begun to read what is kept then.
+bool SendSide::take_back(const Claim& claim, BegunSends begun) {
+  const bool may_be_read = begun == BegunSends::withdrawn;
+  if (may_be_read && claims_.change(claim, ClaimState::wanted, ClaimState::abandoned)) {
+    abandoned_.push_back(claim);
+    return true;
+  }
+  const bool taken =
+      claims_.change(claim, ClaimState::offered, ClaimState::withdrawn) ||
+      (may_be_read && (claims_.change(claim, ClaimState::claimed, ClaimState::withdrawn) ||
+                       claims_.change(claim, ClaimState::held, ClaimState::withdrawn)));
+  // With the next number the word is another message's: what is said of this one does nothing.
+  if (taken) free(claim);
+  return taken;
+}
+
+bool SendSide::cancel(const MessageTransfer& transfer, BegunSends begun) {
   const auto is_it = [&](const TransferPtr& each) { return each.get() == &transfer; };
   auto& backlog = backlog_[static_cast<std::size_t>(transfer.peer)];
   if (const auto at = std::ranges::find_if(backlog, is_it); at != backlog.end()) {
@@ -307,16 +323,7 @@ bool SendSide::cancel(const MessageTransfer& transfer) {
   const auto in_offered = std::ranges::find_if(offered_, is_it);
   const auto in_piecing = std::ranges::find_if(piecing_, is_it);
   if (in_offered == offered_.end() && in_piecing == piecing_.end()) return false;
-  if (is_held(transfer)) return false;
-  if (claims_.change(transfer.claim, ClaimState::wanted, ClaimState::abandoned))
-    abandoned_.push_back(transfer.claim);
-  else if (claims_.change(transfer.claim, ClaimState::offered, ClaimState::withdrawn) ||
-           claims_.change(transfer.claim, ClaimState::claimed, ClaimState::withdrawn) ||
-           claims_.change(transfer.claim, ClaimState::held, ClaimState::withdrawn))
-    // With the next number the word is another message's: what is said of this one does nothing.
-    free(transfer.claim);
-  else
-    return false;  // The receiver has ended it.
+  if (is_held(transfer) || !take_back(transfer.claim, begun)) return false;
   if (in_offered != offered_.end())
     offered_.erase(in_offered);
   else

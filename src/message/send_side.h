@@ -39,8 +39,9 @@ class SendSide {
   bool advance();
   /// Whether a device reads its memory, by what is queued, for a receiver that is here.
   bool is_held(const MessageTransfer& transfer) const;
-  /// Takes a transfer out; false if its receiver has ended it, or holds it.
-  bool cancel(const MessageTransfer& transfer);
+  /// Takes a transfer out; false if its receiver has ended it or holds it, or has begun to read it
+  /// and such sends are kept.
+  bool cancel(const MessageTransfer& transfer, BegunSends begun = BegunSends::withdrawn);
   /// Ends all sends to a rank that is gone, and those of which `also` holds, by an error; not those
   /// that their receivers hold.
   void drop(int peer, const std::function<bool(const MessageTransfer&)>& also,
@@ -54,6 +55,7 @@ class SendSide {
  private:
   Claim next_claim(std::size_t peer);
   void free(const Claim& claim);
+  bool take_back(const Claim& claim, BegunSends begun);
   bool publish(const TransferPtr& transfer);
   bool flush(int peer);
   bool look_at_claims();

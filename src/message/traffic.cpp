@@ -125,9 +125,9 @@ void Traffic::drop_delayed(
   });
 }
 
-bool Traffic::cancel(const TransferPtr& transfer) {
+bool Traffic::cancel(const TransferPtr& transfer, BegunSends begun) {
   if (std::erase(delayed_, transfer) > 0) return true;
-  if (transfer->sends) return sends_.cancel(*transfer);
+  if (transfer->sends) return sends_.cancel(*transfer, begun);
   receives_.cancel(transfer);
   return true;
 }

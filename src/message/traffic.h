@@ -45,7 +45,7 @@ class Traffic {
   void start(const TransferPtr& transfer);
   void start_move(const TransferPtr& transfer);
   /// Withdraws a transfer; false for a send that its receiver has ended, or holds.
-  bool cancel(const TransferPtr& transfer);
+  bool cancel(const TransferPtr& transfer, BegunSends begun = BegunSends::withdrawn);
   /// Whether no send goes on, and no receive for which a stream waits.
   bool is_quiet() const { return pending_sends().empty() && !receives_.has_led(); }
   /// Sends that haven't ended.

@@ -82,6 +82,9 @@ struct ContextAbort {
   std::exception_ptr error(const Group& group) const;
 };
 
+/// What becomes of a cancelled send whose receiver has begun to read it.
+enum class BegunSends : std::uint8_t { withdrawn, kept };
+
 /// A send or a receive. Guarded by its endpoint's lock, but for `done`.
 struct MessageTransfer {
   using Clock = std::chrono::steady_clock;

@@ -26,6 +26,7 @@ extern "C" {
 
 int FORM(MPI_Pack)(const void* from, Count count, MPI_Datatype datatype, void* into, Count size,
                    Count* position, MPI_Comm comm) {
+  if (!taken.sends) return FORM(PMPI_Pack)(from, count, datatype, into, size, position, comm);
   return guarded(comm, [&]() -> int {
     if (!is_taken(Function::pack, from, into, count, datatype, size, *position))
       return FORM(PMPI_Pack)(from, count, datatype, into, size, position, comm);
@@ -40,6 +41,7 @@ int FORM(MPI_Pack)(const void* from, Count count, MPI_Datatype datatype, void* i
 
 int FORM(MPI_Unpack)(const void* from, Count size, Count* position, void* into, Count count,
                      MPI_Datatype datatype, MPI_Comm comm) {
+  if (!taken.sends) return FORM(PMPI_Unpack)(from, size, position, into, count, datatype, comm);
   return guarded(comm, [&]() -> int {
     if (!is_taken(Function::unpack, into, from, count, datatype, size, *position))
       return FORM(PMPI_Unpack)(from, size, position, into, count, datatype, comm);

@@ -31,6 +31,7 @@ using namespace quadriga::mpi;
 extern "C" {
 
 int MPI_Start(MPI_Request* request) {
+  if (!taken.receives) return PMPI_Start(request);
   RequestRecord* const record = record_of(*request);
   return record == nullptr ? PMPI_Start(request) : start(*record, request);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/mpi/calls_wait.cpp: waits, tests, MPI_Request_get_status, MPI_Cancel, MPI_Request_free.
 //
+// Where nobody sends envelopes there are no records, and each call is MPI's at once.
+//
 // MPI ends the requests; what has arrived is looked at afterwards. A send whose payload nobody has
 // fetched keeps its request open: MPI is asked to end the others only.
 #include <sched.h>
@@ -139,6 +141,7 @@ using namespace quadriga::mpi;
 extern "C" {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  if (!taken.receives) return PMPI_Wait(request, status);
   look_after();
   HeldRecord record(*request);
   if (!record) return PMPI_Wait(request, status);
@@ -151,6 +154,7 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  if (!taken.receives) return PMPI_Test(request, flag, status);
   look_after();
   HeldRecord record(*request);
   if (!record) return PMPI_Test(request, flag, status);
@@ -175,6 +179,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  if (!taken.receives) return PMPI_Waitall(count, requests, statuses);
   return guarded([&] {
     look_after();
     RequestList list(count, requests);
@@ -186,6 +191,7 @@ int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
 }
 
 int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
+  if (!taken.receives) return PMPI_Testall(count, requests, flag, statuses);
   return guarded([&]() -> int {
     look_after();
     RequestList list(count, requests);
@@ -202,6 +208,7 @@ int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuse
 }
 
 int MPI_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+  if (!taken.receives) return PMPI_Testany(count, requests, index, flag, status);
   return guarded([&] {
     look_after();
     RequestList list(count, requests);
@@ -212,6 +219,7 @@ int MPI_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Sta
 }
 
 int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
+  if (!taken.receives) return PMPI_Waitany(count, requests, index, status);
   return guarded([&] {
     look_after();
     RequestList list(count, requests);
@@ -227,6 +235,7 @@ int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status
 }
 
 int MPI_Testsome(int count, MPI_Request* requests, int* ended, int* indices, MPI_Status* statuses) {
+  if (!taken.receives) return PMPI_Testsome(count, requests, ended, indices, statuses);
   return guarded([&] {
     look_after();
     RequestList list(count, requests);
@@ -237,6 +246,7 @@ int MPI_Testsome(int count, MPI_Request* requests, int* ended, int* indices, MPI
 }
 
 int MPI_Waitsome(int count, MPI_Request* requests, int* ended, int* indices, MPI_Status* statuses) {
+  if (!taken.receives) return PMPI_Waitsome(count, requests, ended, indices, statuses);
   return guarded([&] {
     look_after();
     RequestList list(count, requests);
@@ -251,6 +261,7 @@ int MPI_Waitsome(int count, MPI_Request* requests, int* ended, int* indices, MPI
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  if (!taken.receives) return PMPI_Request_get_status(request, flag, status);
   RequestRecord* const record = record_of(request);
   if (record == nullptr) return PMPI_Request_get_status(request, flag, status);
   return guarded([&]() -> int {
@@ -279,6 +290,7 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 }
 
 int MPI_Request_free(MPI_Request* request) {
+  if (!taken.receives) return PMPI_Request_free(request);
   RecordPtr record =
       *request == MPI_REQUEST_NULL || has_no_records() ? nullptr : take_record(*request);
   if (!record || !record->active ||
@@ -297,6 +309,7 @@ int MPI_Request_free(MPI_Request* request) {
 }
 
 int MPI_Cancel(MPI_Request* request) {
+  if (!taken.receives) return PMPI_Cancel(request);
   RequestRecord* const record = record_of(*request);
   if (record != nullptr && record->inner_open) return PMPI_Cancel(&record->inner);
   // What is ready can't be cancelled any more, which is no error.

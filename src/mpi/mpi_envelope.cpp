@@ -5,6 +5,7 @@
 #include <quadriga/error.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -69,16 +70,18 @@ bool PayloadOffer::waits_for_receive() {
   return false;
 }
 
-void PayloadOffer::copy_aside() {
+// False if its receiver fetches it, or has just done so.
+bool PayloadOffer::copy_aside() {
   message::Endpoint& endpoint = world->core->endpoint();
   auto copy = std::make_unique_for_overwrite<std::byte[]>(place_.bytes());
-  if (!endpoint.cancel(transfer_)) return;  // It has just been fetched.
+  if (!endpoint.cancel(transfer_, message::BegunSends::kept)) return false;
   const auto aside = bytes_at(copy.get(), static_cast<std::int64_t>(place_.bytes()));
   move(place_, aside);
   transfer_ = world->core->start_send(aside, peer_, envelope_.tag(),
                                       std::shared_ptr<std::byte[]>(std::move(copy)));
   kept_ = true;
   count(world->counters.copied);
+  return true;
 }
 
 bool PayloadOffer::is_over() {
@@ -86,8 +89,8 @@ bool PayloadOffer::is_over() {
   if (waits_for_receive()) return false;
   over_ = kept_ || world->core->endpoint().test(transfer_);
   if (!over_ && Clock::now() >= patience_) {
-    copy_aside();
-    over_ = true;
+    over_ = copy_aside();
+    if (!over_) begin_patience();  // When it is looked at next, if the receiver takes so long.
   }
   // What the receiver's side said is the receiver's, but for a rank that is lost.
   if (over_ && !kept_ && transfer_->done.load(std::memory_order_acquire) && transfer_->error)
@@ -100,17 +103,16 @@ void PayloadOffer::finish() {
     let_progress();
     sched_yield();
   }
-  const std::chrono::duration<double> left = patience_ - Clock::now();
-  if (!is_over() && left.count() > 0) {
+  while (!is_over()) {
+    const std::chrono::duration<double> left = patience_ - Clock::now();
     message::Patience patience;
-    patience.seconds = left.count();
+    patience.seconds = std::max(left.count(), 0.0);
     try {
       world->core->endpoint().wait_any({&transfer_, 1}, patience);
     } catch (const Error& error) {
       if (error.code() != Errc::deadline) throw;
     }
   }
-  while (!is_over()) continue;
 }
 
 void PayloadOffer::withdraw() noexcept {

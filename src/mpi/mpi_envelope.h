@@ -49,10 +49,13 @@ class PayloadOffer {
   PayloadOffer(message::MessageBuffer place, int peer, int slot = -1);
 
   const MpiEnvelope& envelope() const noexcept { return envelope_; }
+  /// MPI has ended the send of the envelope: its receiver has so long to come.
+  void begin_patience();
   /// Whether the program may have its memory back now. Copies the payload aside if its receiver
   /// hasn't come for as long as a copy takes: MPI calls that don't look for envelopes might keep
-  /// the receiver, which in turn waits for this rank. A synchronous send asks only after MPI has
-  /// ended that of the envelope.
+  /// the receiver, which in turn waits for this rank. A receiver that has begun to fetch it is in
+  /// none of those. Sends that MPI ends with their receive ask only after MPI has ended that of the
+  /// envelope.
   bool is_over();
   /// Waits until it may.
   void finish();
@@ -60,8 +63,7 @@ class PayloadOffer {
   void withdraw() noexcept;
 
  private:
-  void copy_aside();
-  void begin_patience();
+  bool copy_aside();
   bool waits_for_receive();
   message::MessageBuffer place_;
   int peer_ = 0;

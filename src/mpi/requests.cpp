@@ -49,6 +49,7 @@ bool RequestRecord::has_inner_ended() noexcept {
   int ended = 0;
   code = PMPI_Test(&inner, &ended, &result);
   inner_open = ended == 0 && code == MPI_SUCCESS;
+  if (!inner_open && offer) offer->begin_patience();
   return !inner_open;
 }
 

@@ -36,7 +36,7 @@ struct RequestRecord {
   Incoming in;
   Outgoing out;
   std::optional<PayloadOffer> offer;
-  /// MPI's request of a synchronous send's envelope: it ends before the send does.
+  /// MPI's request of the envelope of a send that ends with its receive: it ends before the send.
   MPI_Request inner = MPI_REQUEST_NULL;
   bool inner_open = false;
   /// MPI_Isendrecv's send and receive, whose own handle is idle; null once they have ended.

@@ -31,6 +31,22 @@ bool is_plain(SendMode mode, const SendCall& call) {
          !is_on_device(call.buffer, call.count, call.datatype);
 }
 
+// No MPI buffers messages of this size: a standard send of them ends with its receive. So does that
+// of their envelope then, and nothing is copied aside while no receive has begun.
+constexpr std::int64_t unbuffered_bytes = 1 << 20;
+
+// How MPI sends an envelope, or what stands in place of the program's buffer.
+SendMode mode_of(SendMode mode, const Outgoing& out) noexcept {
+  const bool waits =
+      mode == SendMode::standard && out.way == SendWay::envelope && out.bytes() >= unbuffered_bytes;
+  return waits ? SendMode::synchronous : mode;
+}
+
+// Whether a request ends later than MPI's send of its envelope, which is another request then.
+bool has_inner(SendMode mode, const Outgoing& out) noexcept {
+  return out.way == SendWay::envelope && mode_of(mode, out) == SendMode::synchronous;
+}
+
 // What MPI sends in place of the program's buffer; null for the buffer itself.
 SendCall prepared(RequestRecord& record, const SendCall& call) {
   if (record.out.way == SendWay::envelope) {
@@ -133,11 +149,14 @@ int send(Function function, SendMode mode, const SendCall& call) noexcept {
       return native_send(mode, with_bytes(call, packed.get(), out.bytes()));
     }
     PayloadOffer offer(*out.place, out.peer, out.slot.index());
-    const int code = native_send(mode, with_bytes(call, &offer.envelope(), envelope_bytes));
-    if (code == MPI_SUCCESS)
-      offer.finish();
-    else
+    const int code =
+        native_send(mode_of(mode, out), with_bytes(call, &offer.envelope(), envelope_bytes));
+    if (code != MPI_SUCCESS) {
       offer.withdraw();
+      return code;
+    }
+    offer.begin_patience();
+    offer.finish();
     return code;
   });
 }
@@ -154,8 +173,9 @@ int isend(Function function, SendMode mode, const SendCall& call, MPI_Request* r
     record->out = std::move(out);
     if (record->out.way == SendWay::envelope)
       record->offer.emplace(*record->out.place, record->out.peer, record->out.slot.index());
-    const bool inner = static_cast<bool>(record->out.slot);
-    const int code = native_isend(mode, prepared(*record, call), inner ? &record->inner : request);
+    const bool inner = has_inner(mode, record->out);
+    const int code = native_isend(mode_of(mode, record->out), prepared(*record, call),
+                                  inner ? &record->inner : request);
     if (code != MPI_SUCCESS) {
       if (record->offer) record->offer->withdraw();
       return code;
@@ -188,8 +208,9 @@ int send_init(Function function, SendMode mode, const SendCall& call,
     const SendCall native = by_envelope
                                 ? with_bytes(call, &record->envelope, envelope_bytes)
                                 : with_bytes(call, record->packed.get(), record->out.bytes());
-    const bool inner = static_cast<bool>(record->out.slot);
-    int code = native_send_init(mode, native, inner ? &record->inner : request);
+    const bool inner = has_inner(mode, record->out);
+    int code =
+        native_send_init(mode_of(mode, record->out), native, inner ? &record->inner : request);
     if (code == MPI_SUCCESS && inner) code = idle_request(call.comm, request);
     if (code == MPI_SUCCESS) keep_record(*request, std::move(record));
     return code;

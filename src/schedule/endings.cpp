@@ -85,8 +85,7 @@ void Endings::empty_partials(PlannedTask& planned) {
 void Endings::send_final_home(TileId tile) {
   if (!uses_.is_final(tile)) return;
   const Datum& datum = *state_.plan.uses().known(tile)->datum;
-  if (datum.poisoned.load() || !datum.home || state_.memory->directory().owner(tile) == no_space)
-    return;
+  if (datum.is_lost() || !datum.home || state_.memory->directory().owner(tile) == no_space) return;
   state_.memory->final_writes().write(tile);
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "device/reference_machine.h"
+#include "graph/brings_home.h"
 #include "graph/device_side.h"
 #include "graph/task_life.h"
 #include "schedule/pace.h"
@@ -264,7 +265,8 @@ void Launcher::note_content(PlannedTask& planned) {
     state_.memory->used(datum.tile, space, needs_[i].access, planned.done);
     if (writes(needs_[i].access) && space == host_space && is_detached(*planned.task->codelet))
       state_.plan.uses().at(datum.tile).is_open = true;
-    if (needs_[i].access == Access::write) overwritten(datum);
+    if (needs_[i].access == Access::write || (i == 0 && is_bringing_home(planned.task->codelet)))
+      overwritten(datum);
     if (datum.partial) datum.filled = writes(needs_[i].access);  // who reads it combines it
   }
 }

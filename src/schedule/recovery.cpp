@@ -7,7 +7,9 @@
 
 #include <algorithm>
 
+#include "graph/brings_home.h"
 #include "graph/device_side.h"
+#include "graph/task_life.h"
 
 namespace quadriga {
 
@@ -74,7 +76,8 @@ void Recovery::content_lost(TileId tile, const std::exception_ptr& error) {
   // Its writer fails as well, or runs again, as long as there is a home.
   if (datum && !datum->partial && !is_home_lost && is_being_written(tile)) return;
   // What was combined is not needed any more.
-  if (!datum || (datum->partial && !datum->filled) || datum->poisoned.exchange(true)) return;
+  if (!datum || (datum->partial && !datum->filled) || datum->is_lost()) return;
+  lose(*datum);
   datum->failed_by.store(0, std::memory_order_relaxed);
   state_.any_failed = true;
   Errc code = Errc::io;
@@ -105,9 +108,12 @@ void Recovery::poison_written(PlannedTask& planned) {
     const TileUses& uses = state_.plan.uses().at(slot.datum->tile);
     const std::uint32_t epoch = planned.accesses[i].epoch;
     const bool is_issued = planned.is_among(issued_states);
-    if (!is_issued || uses.epoch == epoch)
-      slot.datum->poisoned.store(true, std::memory_order_release);
-    if (!is_issued || uses.last_writer == planned.number) state_.memory->lost(slot.datum->tile);
+    const bool brings_home = is_bringing_home(planned.task->codelet);
+    if (!is_issued || uses.epoch == epoch) lose(*slot.datum, brings_home && !slot.datum->is_lost());
+    // A task that only brings aliases home leaves what there is.
+    const bool keeps = brings_home && slot.access == Access::update;
+    if (!keeps && (!is_issued || uses.last_writer == planned.number))
+      state_.memory->lost(slot.datum->tile);
     if (!is_issued) continue;
     for_each_in_flight([&](const DeviceState&, PlannedTask& other) {
       if (other.number > planned.number) poison_reader(other, *slot.datum, epoch);
@@ -139,9 +145,11 @@ std::uint32_t Recovery::rewriters(const PlannedTask& planned, TileId tile) const
 bool Recovery::is_being_written(TileId tile) {
   const std::uint64_t writer = state_.plan.uses().at(tile).last_writer;
   if (writer == 0) return false;
-  bool found = ending_ && ending_->number == writer;
-  for_each_in_flight(
-      [&](const DeviceState&, PlannedTask& planned) { found |= planned.number == writer; });
+  const auto makes_it = [&](const PlannedTask& planned) {
+    return planned.number == writer && !is_bringing_home(planned.task->codelet);
+  };
+  bool found = ending_ && makes_it(*ending_);
+  for_each_in_flight([&](const DeviceState&, PlannedTask& planned) { found |= makes_it(planned); });
   return found;
 }
 

@@ -29,7 +29,7 @@ Homecoming Scheduler::bring_home(Datum& datum) {
   if (!knows(datum)) return Homecoming::home;
   const LoggedCall call(log_, state_.instructions,
                         [&](ScheduleLog& log) { log.event("bring_home", datum.tile); });
-  if (datum.poisoned.load(std::memory_order_acquire)) return Homecoming::home;
+  if (datum.is_lost()) return Homecoming::home;
   const Directory& directory = memory_.directory();
   const TileId tile = datum.tile;
   const SpaceId owner = directory.owner(tile);

@@ -1,63 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/mpi/collectives.c: every collective on buffers that some ranks have on devices and others
 // on the host, with datatypes that have gaps; prints sums of all results.
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "summed.h"
 
 #ifndef COUNT  // See large_form.h.
 #define COUNT int
 #define PLACE int
 #endif
-
-extern void* quadriga_emulated_malloc(size_t) __attribute__((weak));
-extern void quadriga_emulated_copy(void*, const void*, size_t) __attribute__((weak));
-
-enum { LENGTH = 1 << 14 };
-static int rank, size, calls;
-static unsigned state;
-// Each in memory of a device, or of the host, as the dice say for this rank.
-static double *from, *into;
-static double host[LENGTH];
-
-static unsigned draw(void) {
-  state = state * 1664525u + 1013904223u;
-  return state >> 16;
-}
-static double* place(void) {
-  const size_t bytes = LENGTH * sizeof(double);
-  const int device = quadriga_emulated_malloc != NULL && (draw() + (unsigned)rank) % 3 != 0;
-  return device ? quadriga_emulated_malloc(bytes) : malloc(bytes);
-}
-static void copy(double* to, const double* of) {
-  if (quadriga_emulated_copy != NULL)
-    quadriga_emulated_copy(to, of, sizeof host);
-  else
-    memcpy(to, of, sizeof host);
-}
-// New buffers for a call: what comes in, and a result that the call leaves in part.
-static void begin(void) {
-  from = place();
-  into = place();
-  for (int i = 0; i < LENGTH; ++i) host[i] = (i * 7 + rank * 13 + calls) % 101;
-  copy(from, host);
-  for (int i = 0; i < LENGTH; ++i) host[i] = -1 - i % 5;
-  copy(into, host);
-}
-static void end(const char* name) {
-  copy(host, into);
-  double sum = 0, weighted = 0;
-  for (int i = 0; i < LENGTH; ++i) {
-    sum += host[i];
-    weighted += host[i] * (i % 97);
-  }
-  printf("%d %d %s %.0f %.0f\n", rank, calls++, name, sum, weighted);
-}
-#define CALL(name, ...) \
-  begin();              \
-  name(__VA_ARGS__);    \
-  end(#name)
 
 // Combines as a sum, of vectors with gaps too.
 static void add(void* in, void* inout, int* length, MPI_Datatype* type) {
@@ -94,27 +43,27 @@ int main(int argc, char** argv) {
     pairs[i] = 40 * i;
   }
   for (int root = 0; root < size; root += 2) {
-    CALL(MPI_Bcast, into, 7, gaps, root, all);
+    CALL_IN_PLACE(MPI_Bcast, into, 7, gaps, root, all);
     CALL(MPI_Reduce, from, into, 300, one, MPI_SUM, root, all);
-    CALL(MPI_Reduce, rank == root ? MPI_IN_PLACE : from, into, 50, one, MPI_MAX, root, all);
+    CALL_IN_PLACE(MPI_Reduce, rank == root ? MPI_IN_PLACE : from, into, 50, one, MPI_MAX, root, all);
     CALL(MPI_Gather, from, 3, gaps, into, 3, gaps, root, all);
-    CALL(MPI_Gather, rank == root ? MPI_IN_PLACE : from, 40, one, into, 40, one, root, all);
+    CALL_IN_PLACE(MPI_Gather, rank == root ? MPI_IN_PLACE : from, 40, one, into, 40, one, root, all);
     CALL(MPI_Gatherv, from, counts[rank], one, into, counts, places, one, root, all);
     CALL(MPI_Scatter, from, 30, one, into, 3, gaps, root, all);
     CALL(MPI_Scatterv, from, counts, places, one, into, counts[rank], one, root, all);
     CALL(MPI_Scatter, from, 20, one, rank == root ? MPI_IN_PLACE : into, 20, one, root, all);
   }
   CALL(MPI_Allreduce, from, into, 1000, one, sum, all);
-  CALL(MPI_Allreduce, MPI_IN_PLACE, into, 100, one, MPI_MIN, all);
+  CALL_IN_PLACE(MPI_Allreduce, MPI_IN_PLACE, into, 100, one, MPI_MIN, all);
   CALL(MPI_Scan, from, into, 100, one, MPI_SUM, all);
   CALL(MPI_Exscan, from, into, 100, one, MPI_SUM, all);
   CALL(MPI_Reduce_scatter, from, into, counts, one, MPI_SUM, all);
   CALL(MPI_Reduce_scatter_block, from, into, 11, one, MPI_SUM, all);
   CALL(MPI_Allgather, from, 4, gaps, into, 40, one, all);
-  CALL(MPI_Allgather, MPI_IN_PLACE, 0, one, into, 40, one, all);
+  CALL_IN_PLACE(MPI_Allgather, MPI_IN_PLACE, 0, one, into, 40, one, all);
   CALL(MPI_Allgatherv, from, counts[rank], one, into, counts, places, one, all);
   CALL(MPI_Alltoall, from, 2, gaps, into, 20, one, all);
-  CALL(MPI_Alltoall, MPI_IN_PLACE, 0, one, into, 5, one, all);
+  CALL_IN_PLACE(MPI_Alltoall, MPI_IN_PLACE, 0, one, into, 5, one, all);
   CALL(MPI_Alltoallv, from, twos, pairs, one, into, twos, pairs, one, all);
   CALL(MPI_Alltoallw, from, twos, offsets, types, into, twos, offsets, types, all);
   // A ring, and a line, whose ends lack a neighbour: what would come from it stays as it was.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/mpi/cuda_exchange.c: messages and collectives of memory from cudaMalloc, checked; prints
-// the rate one way between two ranks beside that of a copy on the device.
+// the rate one way between two ranks beside that of a copy on the device, and that to receives that
+// were posted before, as `quadriga-bench device-messages` measures it.
 #include <cuda_runtime_api.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -88,6 +89,33 @@ static void rate(size_t bytes, MPI_Datatype type, int count, const char* what) {
   cudaFree(data);
 }
 
+static int compare(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return x < y ? -1 : x > y;
+}
+
+// The sender's time of a message whose receive was posted before: the median.
+static void posted(size_t bytes) {
+  enum { ROUNDS = 21 };
+  char* const data = device(bytes);
+  double seconds[ROUNDS];
+  for (int i = -1; i < ROUNDS; ++i) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (rank == 1) MPI_Irecv(data, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    if (rank == 0) MPI_Send(data, (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (i >= 0) seconds[i] = MPI_Wtime() - begin;
+  }
+  qsort(seconds, ROUNDS, sizeof *seconds, compare);
+  const double median = seconds[ROUNDS / 2];
+  if (rank == 0)
+    printf("posted: %zu bytes in %.1f us (%.1f to %.1f), %.1f GB/s\n", bytes, median * 1e6,
+           seconds[0] * 1e6, seconds[ROUNDS - 1] * 1e6, (double)bytes / median / 1e9);
+  cudaFree(data);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -103,6 +131,7 @@ int main(int argc, char** argv) {
     rate(bytes, MPI_BYTE, (int)bytes, "contiguous");
   rate((size_t)256 << 20, MPI_BYTE, 256 << 20, "contiguous");
   rate((size_t)256 << 20, halves, 1, "halves of columns");
+  for (int shift = 24; shift <= 30; shift += 2) posted((size_t)1 << shift);
   MPI_Finalize();
   return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/mpi/random_exchange.c: random messages of random datatypes by all kinds of calls. Prints
-// what each rank received, which must be the same with any MPI, with and without preloading.
+// what each rank received, which must be the same with any MPI, with and without preloading, in
+// memory of the host and of devices.
 //
 // usage: random_exchange SEED STEPS [kill|stop RANK MILLISECONDS]
 #include <mpi.h>
@@ -15,6 +16,9 @@
 #ifndef COUNT  // See large_form.h.
 #define COUNT int
 #endif
+
+extern void* quadriga_emulated_malloc(size_t) __attribute__((weak));
+extern void quadriga_emulated_copy(void*, const void*, size_t) __attribute__((weak));
 
 enum { messages_of_step = 12, room = 400000, types = 8 };
 
@@ -50,9 +54,26 @@ static void make_types(void) {
   for (int i = 2; i < types; ++i) MPI_Type_commit(&type_of[i]);
 }
 
-static uint64_t digest(const unsigned char* data, size_t bytes) {
+// The buffers of a rank, two of three on a device if there is one.
+static unsigned char* place(int number) {
+  const int device = quadriga_emulated_malloc != NULL && (number + rank) % 3 != 0;
+  return device ? quadriga_emulated_malloc(2 * room) : malloc(2 * room);
+}
+static unsigned char here[2 * room];
+static void copy(void* to, const void* of) {
+  if (quadriga_emulated_copy != NULL)
+    quadriga_emulated_copy(to, of, 2 * room);
+  else
+    memcpy(to, of, 2 * room);
+}
+static void clear(unsigned char* data) {
+  memset(here, 0, sizeof here);
+  copy(data, here);
+}
+static uint64_t digest(const unsigned char* data) {
   uint64_t sum = 1469598103934665603ULL;
-  for (size_t i = 0; i < bytes; ++i) sum = (sum ^ data[i]) * 1099511628211ULL;
+  copy(here, data);
+  for (size_t i = 0; i < sizeof here; ++i) sum = (sum ^ here[i]) * 1099511628211ULL;
   return sum;
 }
 
@@ -163,9 +184,10 @@ int main(int argc, char** argv) {
   if (argc > 5 && rank == atoi(argv[4])) interrupt_after(argv[3], 1 + atoi(argv[5]));
   unsigned char *in[messages_of_step], *out[messages_of_step];
   for (int i = 0; i < messages_of_step; ++i) {
-    in[i] = malloc(2 * room);
-    out[i] = malloc(2 * room);
-    for (int j = 0; j < 2 * room; ++j) out[i][j] = (unsigned char)(j * 7 + i + rank * 3);
+    in[i] = place(i);
+    out[i] = place(i + i / 3);
+    for (int j = 0; j < 2 * room; ++j) here[j] = (unsigned char)(j * 7 + i + rank * 3);
+    copy(out[i], here);
   }
   for (int step = 0; step < atoi(argv[2]); ++step) {
     struct message all[messages_of_step];
@@ -184,7 +206,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < messages_of_step; ++i) {
       const struct message* const m = &all[i];
       if (m->to != rank || m->receive_call > 1) continue;
-      memset(in[i], 0, 2 * room);
+      clear(in[i]);
       int bytes = 0;
       MPI_Type_size(type_of[m->type], &bytes);
       const int count = m->receive_type == m->type ? m->count : m->count * bytes;
@@ -201,7 +223,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < messages_of_step; ++i) {
       const struct message* const m = &all[i];
       if (m->to != rank || m->receive_call <= 1) continue;
-      memset(in[i], 0, 2 * room);
+      clear(in[i]);
       int bytes = 0, got = 0;
       MPI_Type_size(type_of[m->type], &bytes);
       MPI_Status status;
@@ -209,7 +231,7 @@ int main(int argc, char** argv) {
            step * messages_of_step + i, &status);
       MPI_Get_count(&status, type_of[m->receive_type], &got);
       printf("%d: %d %d received %d from %d: %llx\n", rank, step, i, got, status.MPI_SOURCE,
-             (unsigned long long)digest(in[i], 2 * room));
+             (unsigned long long)digest(in[i]));
     }
     MPI_Request kept[2 * messages_of_step];
     memcpy(kept, requests, sizeof kept);
@@ -220,7 +242,7 @@ int main(int argc, char** argv) {
       int got = 0;
       MPI_Get_count(&statuses[k], type_of[all[of[k]].receive_type], &got);
       printf("%d: %d %d received %d from %d: %llx\n", rank, step, of[k], got,
-             statuses[k].MPI_SOURCE, (unsigned long long)digest(in[of[k]], 2 * room));
+             statuses[k].MPI_SOURCE, (unsigned long long)digest(in[of[k]]));
     }
     state = common;
     if (below(3) == 0) MPI_Barrier(MPI_COMM_WORLD);

@@ -18,6 +18,7 @@ from mpi_of_tests import (
     run,
     run_preloaded,
 )
+from paces_of_tests import at_some_pace
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "mpi"
 EXAMPLES = PROGRAMS.parents[1] / "examples" / "mpi"
@@ -36,17 +37,12 @@ def test_random_messages_arrive_as_without(mpi, tmp_path):
         words = [str(seed), "8"]
         plain = run([*mpiexec(mpi, ranks), program, *words])
         assert plain.returncode == 0, plain.stderr
-        ours = run(
-            [
-                *mpiexec(mpi, ranks),
-                *preloaded("--host-buffers", "--counters", "--small", small),
-                program,
-                *words,
-            ]
-        )
-        assert ours.returncode == 0, ours.stderr
-        assert counted(ours.stderr, "sent") > 30
-        assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines()), seed
+        for mode in ("--host-buffers", "--emulated"):
+            options = preloaded(mode, "--counters", "--small", small)
+            ours = run([*mpiexec(mpi, ranks), *options, program, *words])
+            assert ours.returncode == 0, ours.stderr
+            assert counted(ours.stderr, "sent") > 30
+            assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines()), seed
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)
@@ -66,6 +62,24 @@ def test_a_synchronous_send_ends_once_its_receive_has_begun(mpi, tmp_path):
     assert counted(said, "sent") == 60 and counted(said, "looked at") == 54
     # Nothing is a device's; what is as long as an envelope goes by one all the same.
     assert counted(run_preloaded(program, mpi, 2, "--emulated"), "sent") == 20
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+def test_large_messages_wait_for_their_receives_as_without(mpi, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "late_receives.c")
+
+    def copied(*arguments):
+        said = run_preloaded(program, mpi, 2, "--host-buffers", arguments=arguments)
+        assert counted(said, "sent") == 5
+        return counted(said, "aside")
+
+    def check(pace):
+        # A receiver that comes late is waited for; nothing is copied for it.
+        assert copied(str(pace << 20), str(pace * 0.02)) == 0
+
+    at_some_pace(check, paces=(1, 8, 64))
+    # One that may not look before this rank goes on is not.
+    assert copied(str(1 << 20), "0", "posted") == 5
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)
@@ -350,6 +364,19 @@ def test_collectives_give_on_devices_what_they_give_on_the_host(mpi, ranks, tmp_
             assert ours.returncode == 0, ours.stderr
             assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())
             assert counted(ours.stderr, "collectives") > 40
+
+
+@pytest.mark.parametrize("mpi", EACH_MPI)
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_collectives_at_the_edges_of_mpi(mpi, ranks, tmp_path):
+    program = built(tmp_path, mpi, PROGRAMS / "collective_edges.c")
+    plain = run([*mpiexec(mpi, ranks), program, "3"])
+    assert plain.returncode == 0, plain.stderr
+    for mode in ("--emulated", "--host-buffers"):
+        ours = run([*mpiexec(mpi, ranks), *preloaded(mode, "--counters"), program, "3"])
+        assert ours.returncode == 0, ours.stderr
+        assert sorted(ours.stdout.splitlines()) == sorted(plain.stdout.splitlines())
+        assert counted(ours.stderr, "collectives") > 40
 
 
 @pytest.mark.parametrize("mpi", EACH_MPI)

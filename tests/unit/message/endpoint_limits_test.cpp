@@ -17,6 +17,7 @@
 
 #include "message/endpoint.h"
 #include "message/waiting.h"
+#include "message/wire/claims.h"
 #include "unit/message/endpoints.h"
 
 namespace quadriga::message::testing {
@@ -133,6 +134,27 @@ TEST(EndpointLimits, ManyOffersThatWereWithdrawnAreForgotten) {
   all[1]->receive(from(*all[1], 0, 1, place_of(got)), {20, {}});
   EXPECT_EQ(got, data);
   all[0]->wait(last, {20, {}});
+}
+
+TEST(EndpointLimits, BegunSendsAreKeptIfAsked) {
+  // The other rank is this test.
+  const auto segment = SharedSegment::local(2);
+  Endpoint endpoint(segment, 0, {{-1, -1, -1}, {-1, -1, -1}});
+  const Claims claims(*segment, 0);
+  std::vector<double> data(200000);
+  const auto early = endpoint.start_send(to(endpoint, 1, 1, place_of(data)));
+  EXPECT_TRUE(endpoint.cancel(early, BegunSends::kept));
+  for (const ClaimState state : {ClaimState::claimed, ClaimState::wanted}) {
+    const auto sent = endpoint.start_send(to(endpoint, 1, 2, place_of(data)));
+    ASSERT_TRUE(claims.change(sent->claim, ClaimState::offered, ClaimState::claimed));
+    if (state == ClaimState::wanted) {
+      ASSERT_TRUE(claims.change(sent->claim, ClaimState::claimed, ClaimState::wanted));
+    }
+    EXPECT_FALSE(endpoint.cancel(sent, BegunSends::kept));
+    EXPECT_FALSE(sent->done);
+    EXPECT_EQ(claims.state(sent->claim), state);
+    EXPECT_TRUE(endpoint.cancel(sent));
+  }
 }
 
 // A rank that writes what no rank of ours writes.
