@@ -107,6 +107,8 @@ constexpr std::array keys{
         "maximum number of tasks submitted but not ended", window_text},
     Key{"trace", SettingType::flag, "false", "true, on, yes, 1, false, off, no or 0",
         "record a trace of each run", flag_text},
+    Key{"trace_seconds", SettingType::number, "0", "a whole number from 0 to 2147483647",
+        "how many seconds of its end a trace keeps, for runs without an end; 0: all", count_text},
     Key{"host_memory", SettingType::bytes, "0", "a size such as 600MB or 2GiB",
         "maximum host memory for tiles without a home; 0: 80 % of free memory", size_text},
     Key{"spill", SettingType::text, "", "a path",

@@ -139,9 +139,9 @@ Engine::Impl::Impl(EngineOptions given, const BackendWrap& wrap_backend)
       machine(truth ? believed_machine(*truth, options) : with_host_device(make_machine(options))),
       on_host(place_spill(machine, truth, options)),
       graph(options.window),
-      recorder(truth ? *truth : machine, options.trace),
+      recorder(truth ? *truth : machine, options.trace, kept_of_trace()),
       adopted(graph) {
-  if (options.trace) graph.keep_edges();
+  if (options.trace && recorder.keeps_graph()) graph.keep_edges();
   if (on_host)
     executor = std::make_unique<HostPool>(
         graph, failures, recorder, machine,

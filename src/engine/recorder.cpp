@@ -6,7 +6,6 @@
 #include <mutex>
 
 namespace quadriga {
-namespace {
 
 void add_link(std::vector<LinkCounters>& links, const LinkCounters& more) {
   auto link = links.begin();
@@ -16,8 +15,6 @@ void add_link(std::vector<LinkCounters>& links, const LinkCounters& more) {
   link->bytes += more.bytes;
   link->copies += more.copies;
 }
-
-}  // namespace
 
 std::uint64_t Counters::bytes() const noexcept {
   std::uint64_t sum = 0;
@@ -32,9 +29,10 @@ std::uint64_t Counters::host_bytes() const noexcept {
   return sum;
 }
 
-Recorder::Recorder(const Machine& machine, bool tracing)
+Recorder::Recorder(const Machine& machine, bool tracing, Nanoseconds kept)
     : machine_(machine),
       tracing_(tracing),
+      kept_(kept),
       device_of_space_(static_cast<std::size_t>(machine.spaces()), no_device),
       times_(machine.devices.size()) {
   for (std::size_t d = 0; d < machine.devices.size(); ++d)
@@ -52,6 +50,7 @@ int Recorder::add_lane(DeviceId device, StreamKind kind, std::string name) {
 
 void Recorder::log(Lane& lane, const Record& record) {
   std::lock_guard lock(lane.lock);
+  drop_old(lane.records, record.end);
   lane.records.push_back(record);
 }
 
@@ -79,7 +78,8 @@ void Recorder::fine(int index, const FineStretch& stretch, bool counts) {
   if (!tracing_) return;
   Record record;
   record.kind = Record::Kind::fine;
-  record.detail = stretch.helps ? 1 : 0;
+  record.detail =
+      static_cast<std::uint8_t>((stretch.helps ? fine_helps : 0) | (counts ? fine_counts : 0));
   record.task = stretch.task ? stretch.task->id.load() : 0;
   record.bytes = stretch.tasks;
   record.name = &*lane.names.emplace(stretch.name).first;
@@ -166,12 +166,7 @@ void Recorder::count(Counters& counters) const {
     std::lock_guard lock(lane->lock);
     for (const LinkCounters& link : lane->links) add_link(counters.links, link);
   }
-  for (std::size_t d = 0; d < times_.size(); ++d) {
-    counters.devices[d].copying = times_[d].copying.total();
-    counters.devices[d].computing = times_[d].computing.total();
-    counters.devices[d].overlap =
-        times_[d].copying.total() + times_[d].computing.total() - times_[d].either.total();
-  }
+  for (std::size_t d = 0; d < times_.size(); ++d) times_[d].tell(counters.devices[d]);
 }
 
 // A datum's place is used again for other data, which mostly are of another shape or memory.
@@ -186,7 +181,7 @@ std::uint32_t Recorder::number_of(const Datum& datum) {
 }
 
 void Recorder::submitted(const Task& task, Nanoseconds when) {
-  if (!tracing_) return;
+  if (!tracing_ || !keeps_graph()) return;
   Submission made;
   made.task = task.id.load(std::memory_order_relaxed);
   made.when = when;
@@ -217,7 +212,7 @@ void Recorder::submitted(const Task& task, Nanoseconds when) {
 }
 
 void Recorder::final(const Datum& datum) {
-  if (!tracing_) return;
+  if (!tracing_ || !keeps_graph()) return;
   std::lock_guard lock(told_);
   if (!submitted_.empty()) submitted_.back().final.push_back(number_of(datum));
 }

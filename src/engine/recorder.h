@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/engine/recorder.h: counters always, a trace on request; the same calls feed both.
 //
+// A trace may keep its last seconds only, without the tasks' graph. What ended before them is
+// dropped once as much time again has passed, so that each record is moved once at most; what is
+// told leaves it out at once.
+//
 // Each lane (a stream of a device, or a host worker) has one writer. Reading during work gives a
 // recent state, reading after wait() the exact one.
 #pragma once
@@ -8,6 +12,8 @@
 #include <quadriga/machine.h>
 #include <quadriga/report.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -85,7 +91,7 @@ struct RecordedData {
 struct Record {
   enum class Kind : std::uint8_t { kernel, copy, mark, fine };
   Kind kind = Kind::mark;
-  std::uint8_t detail = 0;  ///< Reason or Mark; of fine tasks, whether they are another core's.
+  std::uint8_t detail = 0;  ///< Reason or Mark; of fine tasks, fine_helps and fine_counts.
   SpaceId from = 0;
   SpaceId to = 0;
   TileId tile = no_tile;
@@ -97,9 +103,19 @@ struct Record {
   Nanoseconds end = 0;
 };
 
+/// Of fine tasks: they are another core's; their time isn't part of a kernel's.
+constexpr std::uint8_t fine_helps = 1;
+constexpr std::uint8_t fine_counts = 2;
+
+/// By the setting; 0: all.
+Nanoseconds kept_of_trace();
+
+void add_link(std::vector<LinkCounters>& links, const LinkCounters& more);
+
 class Recorder {
  public:
-  Recorder(const Machine& machine, bool tracing);
+  /// `kept`: how much time of the trace's end it keeps; 0: all.
+  Recorder(const Machine& machine, bool tracing, Nanoseconds kept = 0);
 
   /// A lane of a device; not thread-safe, before work starts.
   int add_lane(DeviceId device, StreamKind kind, std::string name);
@@ -124,22 +140,31 @@ class Recorder {
   void section(Section section) {
     if (!tracing_) return;
     std::lock_guard lock(told_);
+    drop_old(sections_, section.end);
     sections_.push_back(std::move(section));
   }
   /// A message of a task has ended.
   void message(MessageEvent event) {
     if (!tracing_) return;
     std::lock_guard lock(told_);
+    drop_old(messages_, event.end);
     messages_.push_back(std::move(event));
   }
   bool tracing() const noexcept { return tracing_; }
 
   void count(Counters& counters) const;
+  /// Puts what the trace adds up to in the place of what was counted, if something was left out.
+  void count_kept(Counters& counters) const;
+  /// Whether something was left out of the trace.
+  bool has_dropped() const { return first_kept() > 0; }
+  Nanoseconds kept() const noexcept { return kept_; }
+  /// Whether the trace has all tasks, with what they follow.
+  bool keeps_graph() const noexcept { return kept_ == 0; }
   void reset();
 
   /// End of the last kernel counted; 0 if there is none.
   Nanoseconds last_end() const;
-  /// Begin of the first event and end of the last; `never` and 0 if there is none.
+  /// Begin of the first event that is kept and end of the last; `never` and 0 if there is none.
   std::pair<Nanoseconds, Nanoseconds> extent() const;
   /// Events in the form of docs/report.md, as the inside of a JSON array; times from `origin` on.
   std::string events_json(Nanoseconds origin) const;
@@ -163,10 +188,11 @@ class Recorder {
   /// Calls visit(DeviceId, const Record&) for each kernel of the trace.
   template <class Visit>
   void for_each_kernel(Visit&& visit) const {
+    const Nanoseconds first = first_kept();
     for (const auto& lane : lanes_) {
       std::lock_guard lock(lane->lock);
       for (const Record& record : lane->records)
-        if (record.kind == Record::Kind::kernel) visit(lane->device, record);
+        if (record.kind == Record::Kind::kernel && record.end >= first) visit(lane->device, record);
     }
   }
 
@@ -190,8 +216,26 @@ class Recorder {
     BusyUnion copying;
     BusyUnion computing;
     BusyUnion either;
+
+    void tell(DeviceCounters& counters) const {
+      counters.copying = copying.total();
+      counters.computing = computing.total();
+      counters.overlap = copying.total() + computing.total() - either.total();
+    }
   };
   void log(Lane& lane, const Record& record);
+  /// Of items in the order of their ends.
+  template <class Items>
+  void drop_old(Items& items, Nanoseconds now) const {
+    if (kept_ == 0 || items.empty() || items.front().end >= now - 2 * kept_) return;
+    const auto first =
+        std::ranges::find_if(items, [&](const auto& each) { return each.end >= now - kept_; });
+    items.erase(items.begin(), first);
+  }
+  /// What ends before isn't part of the trace; at most 0: all is.
+  Nanoseconds first_kept() const;
+  void add_kept(const Lane& lane, const Record& record, Counters& counters,
+                std::vector<DeviceTime>& times) const;
   std::uint32_t number_of(const Datum& datum);
   const std::string& space_name(SpaceId space) const;
   void append_event(std::string& text, const Lane& lane, std::size_t tid, const Record& record,
@@ -199,6 +243,7 @@ class Recorder {
 
   const Machine& machine_;
   bool tracing_;
+  Nanoseconds kept_;
   std::vector<DeviceId> device_of_space_;  ///< No_device: the host's.
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<DeviceTime> times_;  ///< By device; fed by the driver's thread only.

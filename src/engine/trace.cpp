@@ -11,10 +11,16 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/config.h"
 #include "device/kinds.h"
 #include "engine/engine_impl.h"
 
 namespace quadriga {
+
+Nanoseconds kept_of_trace() {
+  return std::int64_t{1'000'000'000} * Config::global().integer("trace_seconds");
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -237,9 +243,11 @@ const std::string& Recorder::space_name(SpaceId space) const {
 std::pair<Nanoseconds, Nanoseconds> Recorder::extent() const {
   Nanoseconds begin = never;
   Nanoseconds end = 0;
+  const Nanoseconds first = first_kept();
   for (const auto& lane : lanes_) {
     std::lock_guard lock(lane->lock);
     for (const Record& record : lane->records) {
+      if (record.end < first) continue;
       begin = std::min(begin, record.begin);
       end = std::max(end, record.end);
     }
@@ -266,8 +274,8 @@ void Recorder::append_event(std::string& text, const Lane& lane, std::size_t tid
       fmt::format_to(
           out,
           R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"fine":{},"of":{}}}}})",
-          record.detail != 0 ? "kernel" : "fine", quoted("fine tasks of " + *record.name), pid, tid,
-          when, duration, record.bytes, record.task);
+          record.detail & fine_helps ? "kernel" : "fine", quoted("fine tasks of " + *record.name),
+          pid, tid, when, duration, record.bytes, record.task);
       return;
     case Record::Kind::copy:
       fmt::format_to(
@@ -289,6 +297,7 @@ void Recorder::append_event(std::string& text, const Lane& lane, std::size_t tid
 
 std::string Recorder::events_json(Nanoseconds origin) const {
   std::string text;
+  const Nanoseconds first = first_kept();
   const auto separate = [&] {
     if (!text.empty()) text += ",\n";
   };
@@ -305,6 +314,7 @@ std::string Recorder::events_json(Nanoseconds origin) const {
         lane.device + 1, i + 1, quoted(lane.name), name(lane.kind));
     std::lock_guard lock(lane.lock);
     for (const Record& record : lane.records) {
+      if (record.end < first) continue;
       separate();
       append_event(text, lane, i + 1, record, origin);
     }
@@ -321,9 +331,10 @@ std::string Engine::trace_json() const {
   Impl& impl = *impl_;
   if (!impl.recorder.tracing())
     fail(Errc::unavailable, "this engine records no trace; make it with trace = true");
-  const Counters now = counters();
+  Counters now = counters();
+  impl.recorder.count_kept(now);
   const auto [first, last] = impl.recorder.extent();
-  const Nanoseconds submitted = impl.first_submission.load();
+  const Nanoseconds submitted = impl.recorder.has_dropped() ? -1 : impl.first_submission.load();
   const Nanoseconds origin = std::min(first, submitted >= 0 ? submitted : first);
   TraceGraph graph(impl.recorder, impl.graph.edges());
   const double work = shared_work(impl.machine, now);
@@ -343,9 +354,12 @@ std::string Engine::trace_json() const {
                 {"critical_path_seconds", path},
                 {"link_seconds", link_seconds},
                 {"link", link}}},
-              {"sections", sections_json(impl.recorder, origin)},
-              {"data", data_json(impl.recorder)},
-              {"tasks", graph.json(origin)}};
+              {"sections", sections_json(impl.recorder, origin)}};
+  if (impl.recorder.keeps_graph()) {
+    header["data"] = data_json(impl.recorder);
+    header["tasks"] = graph.json(origin);
+  }
+  if (impl.recorder.has_dropped()) header["kept_seconds"] = seconds_of(impl.recorder.kept());
   if (!messages.empty())
     header["world"] = ranks_json(messages.front(), origin, impl.executor->now());
   return fmt::format("{{\"traceEvents\":[\n{}{}\n],\n\"quadriga\":{}}}\n",

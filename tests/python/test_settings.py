@@ -132,7 +132,9 @@ class TestTypes:
     def test_values_have_the_type_of_their_setting(self):
         assert {key: type(value) for key, value in quadriga.config.items()} == {
             **dict.fromkeys(quadriga.config, str),
-            **dict.fromkeys(["tile", "window", "threads", "host_memory", "renaming"], int),
+            **dict.fromkeys(
+                ["tile", "trace_seconds", "window", "threads", "host_memory", "renaming"], int
+            ),
             "planning_percent": int,
             **dict.fromkeys(["trace", "allow_tf32", "reproducible", "divide", "cuda_pool"], bool),
         }
