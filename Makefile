@@ -2,7 +2,8 @@
 # Makefile: the two commands of a newcomer, and a few for those who work on Quadriga.
 .PHONY: demo test build check clean
 
-demo: build  ## Set up what is missing, build, and run the main job.
+demo:  ## Set up what is missing, build without tests, and run the main job.
+	tools/setup --without-tests --joined $(SETUP)
 	.venv/bin/quadriga demo
 
 test: build  ## Set up what is missing, build, and run all tests.
