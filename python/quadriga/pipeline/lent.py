@@ -43,8 +43,16 @@ _CONTAINERS: tuple[Any, ...] = ([], (), {}.values(), {}.items(), collections.deq
 _KEPT = tuple(type(iter(each)) for each in _CONTAINERS) + (type(reversed([])), reversed)
 
 Array = np.ndarray[Any, Any]
-# References to an array that only one view of it knows: the view's, a local one, an argument's.
-_HELD_BY_ONE_VIEW = 3
+
+
+def _references_by_one_view() -> int:
+    """Of an array that only one view of it knows; which others count is up to Python's version."""
+    view = np.zeros(1)[:]
+    base = view.base
+    return sys.getrefcount(base)
+
+
+_HELD_BY_ONE_VIEW = _references_by_one_view()
 
 
 def lending(
