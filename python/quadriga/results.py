@@ -10,11 +10,14 @@ content. So is a body that keeps a view of memory that ends elsewhere, as in a l
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
+import inspect
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from .parameters import FrozenDict, FrozenList
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, np.generic)
 _LOOKS, _PAUSE = 20, 0.005  # seconds
+_SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _DEEPEST = 32  # containers inside of containers; what is deeper counts as one that hides things
 _SHALLOW = 2  # from here on holders are known again, as children that hold their parents come often
 
@@ -64,7 +68,7 @@ def owned(
     if not walk.hidden:
         return found
     if _is_kept(memories):
-        gc.collect()  # a circle of objects may only look as if it kept something
+        _drop_leftovers(memories)
     if _is_kept(memories):
         what = "memory, which ends with the task"
     else:
@@ -89,7 +93,7 @@ def refuse_kept(who: str, what: str, memories: list[Any]) -> None:
         return
     time.sleep(0)  # a thread that the body used is mostly about to drop its view
     if _is_kept(memories):
-        gc.collect()
+        _drop_leftovers(memories)
     for _ in range(_LOOKS):
         if not _is_kept(memories):
             return
@@ -117,6 +121,31 @@ def own_arguments(
 
 def _is_kept(memories: list[Any]) -> bool:
     return any(sys.getrefcount(memories[index]) > 2 for index in range(len(memories)))
+
+
+def _drop_leftovers(memories: list[Any]) -> None:
+    """What only looks as if it kept a view: circles of objects, and frames of ended calls.
+
+    A body that catches another task's failure leaves its frame in that failure's traceback.
+    """
+    gc.collect()
+    for each in gc.get_objects():
+        # A generator's frame is in use until the generator has ended.
+        if (
+            isinstance(each, FrameType)
+            and not each.f_code.co_flags & _SUSPENDABLE
+            and any(_is_view(local, memories) for local in gc.get_referents(each))
+        ):
+            with contextlib.suppress(RuntimeError):  # it goes on
+                each.clear()
+
+
+def _is_view(value: Any, memories: list[Any]) -> bool:
+    while isinstance(value, np.ndarray):
+        value = value.base
+        if any(value is memory for memory in memories):
+            return True
+    return False
 
 
 class _Walk:

@@ -187,6 +187,51 @@ def test_views_that_a_body_keeps_elsewhere_are_refused(keep):
             engine.wait()
 
 
+@pytest.mark.parametrize("view", [lambda x: x, part], ids=["view", "part"])
+@pytest.mark.parametrize("error", [ValueError("no"), None], ids=["of-a-body", "own"])
+def test_a_body_may_catch_an_error_that_others_keep(view, error):
+    """The error's traceback leads to the body's frame."""
+    caught = []
+
+    def body(x):
+        x = view(x)
+        try:
+            raise error if error is not None else failed[0].exception()
+        except ValueError as raised:
+            caught.append(raised)
+
+    catching = quadriga.codelet(access=["update"], host_only=False)(body)
+    failing = quadriga.codelet(access=["update"])(lambda x: int("no"))
+    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+        failed = [engine.submit(failing, engine.data(np.zeros(3)).update())]
+        with pytest.raises(ValueError):
+            engine.wait()
+        future = engine.submit(catching, engine.data(np.zeros(3)).update())
+        assert future.exception() is None
+    assert isinstance(caught[0], ValueError)
+
+
+def test_a_generator_that_a_body_leaves_behind_is_not_ended():
+    """It is refused as what keeps a view; it isn't taken for a frame that has ended."""
+    kept = []
+
+    def each(x):
+        yield from x
+
+    def body(x):
+        kept.append(each(x))
+        next(kept[0])
+
+    iterating = quadriga.codelet(access=["read"], host_only=False)(body)
+    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
+        future = engine.submit(iterating, engine.data(np.arange(5.0)).read())
+        assert isinstance(future.exception(), quadriga.InvalidType)
+        assert next(kept[0]) == 1.0
+        kept.clear()
+        with pytest.raises(quadriga.InvalidType):
+            engine.wait()
+
+
 def test_copies_may_be_kept(engine):
     kept = []
     copying = quadriga.codelet(access=["read"], host_only=False)(lambda x: kept.append(x.copy()))
