@@ -120,11 +120,11 @@ class Tasks:
             except Deadline as late:
                 if not late.of_task:
                     raise  # a body's own comes as what a task failed with
-                error = late
+                error = late.with_traceback(None)
             except Error as failure:
                 if not self.closed and not self.core.done(record.submitted):
                     raise  # it says why there is no waiting for the task, not how that ended
-                error = failure
+                error = failure.with_traceback(None)  # it would keep the frames of who waits
                 error.__dict__.pop("named", None)  # the record has what its body raised
             # Cancelled by the engine: what its body raised came of what another had left.
             if not isinstance(error, Cancelled):
