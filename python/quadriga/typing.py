@@ -191,9 +191,8 @@ class _SupportsBuffer(Protocol):
 
 
 #: What messages are sent from and received in.
-MessageArray = (
-    Array | DLPackArray | _SupportsArray | _SupportsBuffer
-)  #: One kind of array in and out.
+MessageArray = Array | DLPackArray | _SupportsArray | _SupportsBuffer
+#: One kind of array in and out.
 MessageArrayT = TypeVar("MessageArrayT", bound=MessageArray)
 
 

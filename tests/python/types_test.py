@@ -93,6 +93,8 @@ def check(tmp_path_factory):
         folder / "quadriga",
         ignore=shutil.ignore_patterns("*.so", "bin", "machines", "__pycache__"),
     )
+    stub = Path(quadriga._core.__file__).with_name("_core.pyi")
+    shutil.copy(stub, folder / "quadriga")
 
     def said(program):
         (folder / "program.py").write_text(program)
