@@ -16,7 +16,7 @@ array([[2.        , 0.        ],
 import importlib
 from typing import Any
 
-from . import _core, errors, linalg
+from . import _core, errors, linalg, typing
 from .batches import prefetch
 from .codelets import Codelet, Cost, codelet
 from .counters import Counters, DeviceCounters, LinkCounters
@@ -103,6 +103,7 @@ __all__ = [
     "report",
     "show_config",
     "sparse",
+    "typing",
 ]
 
 

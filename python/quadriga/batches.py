@@ -28,6 +28,7 @@ from .errors import InvalidArgument, InvalidType
 from .foreign import kind_of, seen
 from .future import Future
 from .homeward import Arriving, Passed, Sender
+from .machine import Machine
 
 _PATIENCE = 1.0  # seconds that a program which leaves waits for the reader
 
@@ -126,7 +127,7 @@ HOMES: dict[str, Callable[[Engine], Home]] = {"cupy": _CuPy, "torch": _Torch}
 def prefetch(
     iterable: Iterable[Any],
     *,
-    devices: Any = None,
+    devices: str | Machine | None = None,
     engine: Engine | None = None,
     arrays: str,
     ahead: int = 2,

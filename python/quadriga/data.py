@@ -17,6 +17,7 @@ from .completion import hides
 from .errors import Error, InvalidArgument, TaskFailed
 from .foreign import DeviceArray, Registered
 from .place import Place
+from .typing import Array
 
 
 class Raising(Protocol):
@@ -70,7 +71,7 @@ class OnHost:
         self._among: list[registered.Access] = []
 
     @property
-    def array(self) -> Any:
+    def array(self) -> npt.NDArray[Any] | None:
         """The array that is accessed."""
         return self._data.place.array
 
@@ -129,7 +130,7 @@ class Data(Registered):
         self.place = place
 
     @property
-    def array(self) -> Any:
+    def array(self) -> Array | None:
         """The user's array, current after `Engine.wait` or `wait`; None for a temporary.
 
         A read-only view while a device holds newer content or tasks may still write the array.
@@ -142,10 +143,11 @@ class Data(Registered):
         return view
 
     @property
-    def known(self) -> Any:
+    def known(self) -> Array | None:
         """The array as registered, whether or not it is current; None for a temporary."""
-        given = self.place.given
-        return given.native if isinstance(given, DeviceArray) else given
+        given: Any = self.place.given
+        found: Array | None = given.native if isinstance(given, DeviceArray) else given
+        return found
 
     def on_host(self, mode: Mode = "r", timeout: float | None = None) -> OnHost:
         """The array, for access by the host in a ``with`` block, while other tasks run.

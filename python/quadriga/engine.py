@@ -37,6 +37,7 @@ from .record import Record, lacking
 from .settings import config
 from .tasks import Tasks
 from .tile_room import TileRoom
+from .typing import Array, DLPackArray
 
 _NO_DEVICE = 0xFFFF
 _MANY_RETIRED = 64  # 1 once there are tiles, which need room
@@ -120,8 +121,7 @@ class Engine:
     ) -> None:
         machine = devices if isinstance(devices, Machine) else None
         listed = "" if machine else text_of("devices", devices, "a device list or a Machine")
-        if trace is None:
-            trace = config["trace"]
+        trace = config["trace"] if trace is None else trace
         trace_path = "" if isinstance(trace, bool) else path_of("trace", trace)
         if trace_path:
             target_of(trace_path)  # who can't write a trace says so before the work, not after it
@@ -161,7 +161,7 @@ class Engine:
 
     # Data
 
-    def data(self, array: Any, *, resident: bool = False) -> Data:
+    def data(self, array: Array | DLPackArray, *, resident: bool = False) -> Data:
         """Register an array: tasks work on its memory, which the engine keeps alive.
 
         The same memory is the same data, however often it is registered; views of it, and other

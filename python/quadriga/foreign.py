@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from . import _core
 from .errors import InvalidArgument, InvalidType
+from .typing import Array as Result
 
 Array = npt.NDArray[Any]
 
@@ -82,13 +83,16 @@ class Kind:
             "CuPy and PyTorch: pass an array of yours that may be overwritten"
         )
 
-    def give(self, array: Array | DeviceArray) -> Any:
+    def give(self, array: Array | DeviceArray) -> Result:
         """What the caller gets for an array that was made, or seen, as this kind."""
+        found: Result
         if isinstance(array, DeviceArray):
-            return array.native
-        if self.library == "torch":
-            return sys.modules["torch"].from_numpy(array)
-        return array
+            found = array.native
+        elif self.library == "torch":
+            found = sys.modules["torch"].from_numpy(array)
+        else:
+            found = array
+        return found
 
     def __str__(self) -> str:
         names = {"numpy": "NumPy", "cupy": "CuPy", "torch": "PyTorch"}

@@ -41,7 +41,7 @@ class Future(Promised):
     _record: Record
     _tasks: Tasks
 
-    def __init__(self, engine: object, tasks: Tasks, record: Record, result: Result):
+    def __init__(self, engine: object, tasks: Tasks, record: Record, result: Result) -> None:
         self._engine = engine  # works for as long as this is held
         self._tasks = tasks
         self._record = record

@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from . import _core
 from .errors import Error, InvalidType
@@ -151,7 +151,7 @@ def settings() -> list[Setting]:
     return [Setting(*each) for each in _core.settings()]
 
 
-def show_config(file: Any = None) -> None:
+def show_config(file: TextIO | None = None) -> None:
     """Print every setting with its value, the source of the value, and its meaning.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import quadriga
-from quadriga import formats, linalg, message, report, sparse
+from quadriga import formats, linalg, message, pipeline, report, sparse
 
 REFERENCE = (Path(__file__).resolve().parents[2] / "docs" / "reference.md").read_text()
 # From a heading to the next one of its level, or above.
@@ -20,11 +20,13 @@ SECTIONS = {
     "quadriga.formats": "### quadriga.formats\n(.*?)\n### ",
     "quadriga.message": "### quadriga.message\n(.*?)\n### ",
     "quadriga.sparse": "### quadriga.sparse\n(.*?)\n### ",
-    "quadriga.report": "### quadriga.report\n(.*?)\n## ",
+    "quadriga.pipeline": "## Python\n(.*?)\n### quadriga.linalg",
+    "quadriga.report": "### quadriga.report\n(.*?)\n### ",
+    "quadriga.typing": "### quadriga.typing\n(.*?)\n## ",
 }
 # What other modules of the package use of its objects; some are words of the reference, too.
 INTERNAL = {"core", "core_without", "refuse_taken", "taken", "place", "number"}
-MODULES = [quadriga, formats, linalg, message, report, sparse]
+MODULES = [quadriga, formats, linalg, message, pipeline, report, sparse, quadriga.typing]
 
 
 def listed(text):

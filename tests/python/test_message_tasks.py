@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_message_tasks.py: messages as tasks: order, results, failures, ends.
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -382,6 +383,8 @@ def test_traces_of_ranks_make_one_page_with_arrows(tmp_path):
     assert html.count('class="arrow"') == 9
     assert "https://" not in html
     assert "rank 2" in html
+    headings = re.findall("<h2>(.*?)</h2>", html)
+    assert headings == ["Timeline of kernels and messages", "Tasks and messages of each rank"]
     page = tmp_path / "report.html"
     files = [str(tmp_path / f"trace.{rank}.json") for rank in (2, 0, 1)]
     command = [sys.executable, "-m", "quadriga", "report", *files, "-o", str(page)]

@@ -224,8 +224,8 @@ def test_a_host_that_looks_late_is_told(tmp_path):
     assert facts["late"]["longest_start_seconds"] == pytest.approx(0.002)
     assert facts["late"]["share"] == pytest.approx(0.18)
     trace = load(tmp_path, events)
-    assert "The host saw ends late: 18 % of the time" in report.summary_text(trace)
-    assert "The host saw ends late" in report.to_html(trace)
+    assert "Operations were seen to end late: 18 % of the time" in report.summary_text(trace)
+    assert "Operations were seen to end late" in report.to_html(trace)
     for quiet in (load(tmp_path, events, clock="virtual"), load(tmp_path, events[:4])):
         assert report.summary(quiet)["late"]["seconds"] == 0
-        assert "The host saw ends late" not in report.to_html(quiet)
+        assert "Operations were seen to end late" not in report.to_html(quiet)

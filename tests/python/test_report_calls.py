@@ -37,7 +37,7 @@ def test_calls_stand_above_the_time_line(devices, recorded):
     assert whole["cho_factor"]["end"] <= whole["cho_solve"]["start"] <= whole["solve"]["end"]
     assert whole["check <it>"]["start"] <= whole["matmul"]["start"]
     page = report.to_html(trace)
-    begin = page.index("the time line</h2>")
+    begin = page.index("Timeline of kernels and copies</h2>")
     for name in ("solve", "cho_factor", "cho_solve", "matmul", "check &lt;it&gt;"):
         assert f">{name}</span>" in page[begin:]
     assert "check <it>" not in page
@@ -122,7 +122,7 @@ def test_links_with_next_to_nothing_are_folded(recorded):
         trace = recorded(engine)
     page = report.to_html(trace)
     folded = page[page.index("<details><summary>") :]
-    assert "2 more ways with less than 1 % of the bytes" in folded
+    assert "2 more routes with less than 1 % of the bytes" in folded
     assert "emulated1" in folded[: folded.index("</details>")]
     assert "emulated0" not in folded[: folded.index("</details>")]
 

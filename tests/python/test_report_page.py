@@ -60,11 +60,11 @@ def test_the_page_is_sound_and_needs_nothing_else(tmp_path):
     assert "default-src 'none'" in html
     text = " ".join(reader.text)
     for words in (
-        "the time line",
-        "How busy each device was",
-        "How busy each link was",
-        "Bytes moved",
-        "What the engine counted",
+        "Timeline of kernels and copies",
+        "Utilization of each device over time",
+        "Transfer rates over time",
+        "Bytes copied between memories",
+        "Counters of each device",
     ):
         assert words in text
     for words in ("dpotrf", "emulated1", "affinity", "virtual clock", "all agree", "run.json"):
@@ -111,7 +111,7 @@ def test_disagreements_are_shown(tmp_path):
     for device in document["quadriga"]["counters"]["devices"]:
         device["hits"] += 1
     html = page(tmp_path, document)
-    assert "Counters and events disagree" in html and "all agree" not in html
+    assert "Counters and trace events disagree" in html and "all agree" not in html
 
 
 @pytest.mark.parametrize("seconds", [0, 1e-9, 3.5, 1e5])
@@ -160,7 +160,7 @@ def test_a_large_trace_makes_a_page_of_the_same_size(tmp_path):
         read(html)
         sizes.append(len(html.encode()))
         assert "shows how much of each moment" in html
-        assert "Middle, " in html  # close-ups
+        assert "Close-up of the middle: " in html  # close-ups
     assert sizes[1] < 1.1 * sizes[0] and max(sizes) < 5e6
 
 

@@ -33,7 +33,7 @@ def test_a_stream_has_a_section_and_a_line(path):
     assert "stream 50 chunks in 5" in text
     assert "write <it> limits" in text
     page = report.to_html(trace)
-    begin = page.index("What the stages of a stream did</h2>")
+    begin = page.index("Stages of the pipeline</h2>")
     assert begin < page.index("write &lt;it&gt; (serial)", begin)
     for name in ("source", "copy in", "copy out"):
         assert begin < page.index(f"<td>{name}</td>", begin)
@@ -45,7 +45,7 @@ def test_a_run_without_streams_has_no_such_section(tmp_path):
         engine.save_trace(tmp_path / "trace.json")
     trace = report.load(tmp_path / "trace.json")
     assert report.summary(trace)["pipelines"] == []
-    assert "stages of a stream" not in report.to_html(trace)
+    assert "Stages of the pipeline" not in report.to_html(trace)
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def cg(
     m = _preconditioner(precondition, degree, near_null)
     right = read(b)
     try:
-        matrix = as_rows(a)
+        matrix: Any = as_rows(a)
     except InvalidArgument as error:
         raise type(error)(str(error) if str(a) in str(error) else f"{a}: {error}") from error
     if right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0]:

@@ -41,6 +41,7 @@ array([1., 2.])
 from numpy.linalg import LinAlgError
 
 from ..errors import LinAlgWarning
+from ..typing import SourceLike
 from .estimates import Estimate, estimate, simulate
 from .factor import Factor, Held, cho_factor, cho_solve
 from .products import herk, matmul, syrk
@@ -49,7 +50,6 @@ from .sources import (
     Covariance,
     FunctionSource,
     Source,
-    SourceLike,
     covariance,
     from_function,
     matern12,

@@ -16,8 +16,10 @@ from .. import _core
 from ..arguments import whole
 from ..engine import Engine
 from ..errors import Error, InvalidArgument, TooLarge
+from ..machine import Machine
+from ..typing import Progress
 from .arrays import check_type, core_type
-from .run import Devices, Progress, start
+from .run import start
 
 Operation = Literal["matmul", "cholesky", "cho_solve"]
 _KINDS = {"matmul": 0, "cholesky": 1, "cho_solve": 2}
@@ -115,7 +117,7 @@ def estimate(
     tile: int | None = None,
     reproducible: bool | None = None,
     engine: Engine | None = None,
-    devices: Devices = None,
+    devices: str | Machine | None = None,
 ) -> Estimate:
     """Predict time, traffic and memory of a call by simulating its tasks without data.
 

@@ -11,9 +11,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..arguments import either
@@ -21,8 +22,9 @@ from ..beside import target_of
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType
 from ..foreign import DeviceArray, Kind, kind_of, share_memory
+from ..machine import Machine
+from ..typing import Array, ArrayLike, CudaArrayT, HostArrayLike, Progress
 from .arrays import (
-    Array,
     Dense,
     DType,
     Input,
@@ -34,7 +36,7 @@ from .arrays import (
     lapack_type,
     to_overwrite,
 )
-from .run import Call, Devices, Progress, start
+from .run import Call, start
 from .sources import Source
 
 _TYPES: dict[_core.DType, DType] = {
@@ -125,14 +127,29 @@ class Factor:
         """Rows and columns of a tile."""
         return self._core.tile()
 
+    @overload
+    def solve(
+        self, b: HostArrayLike, overwrite_b: bool = ..., check_finite: bool = ..., *,
+        progress: Progress = ...,
+    ) -> npt.NDArray[Any]: ...  # fmt: skip
+    @overload
+    def solve(
+        self, b: CudaArrayT, overwrite_b: bool = ..., check_finite: bool = ..., *,
+        progress: Progress = ...,
+    ) -> CudaArrayT: ...  # fmt: skip
+    @overload
+    def solve(
+        self, b: ArrayLike, overwrite_b: bool = ..., check_finite: bool = ..., *,
+        progress: Progress = ...,
+    ) -> Array: ...  # fmt: skip
     def solve(
         self,
-        b: Any,
+        b: ArrayLike,
         overwrite_b: bool = False,
         check_finite: bool = True,
         *,
         progress: Progress = None,
-    ) -> Any:
+    ) -> Array:
         """Solve ``a @ x = b`` for x; parameters, result and errors as in `cho_solve`."""
         return _solve(self, as_input(b, "b"), b, overwrite_b, check_finite, progress)
 
@@ -141,14 +158,14 @@ class Factor:
         with self._lock:
             return self._core.logdet(self._options())
 
-    def inverse_diagonal(self, *, progress: Progress = None) -> Array:
+    def inverse_diagonal(self, *, progress: Progress = None) -> npt.NDArray[Any]:
         """The diagonal of the inverse of the matrix: a NumPy array of n float64."""
         out = np.empty(self.shape[0])
         with self._lock, start("inverse_diagonal", self.engine, None, None, progress) as call:
             self._core.inverse_diagonal(out.ctypes.data, call.options(out))
         return out
 
-    def unpack(self, clean: bool = False) -> Any:
+    def unpack(self, clean: bool = False) -> Array:
         """The factor as an array of shape (n, n), of the library and device of the matrix.
 
         Parameters
@@ -183,7 +200,7 @@ class Factor:
         path: str | os.PathLike[str],
         *,
         engine: Engine | None = None,
-        devices: Devices = None,
+        devices: str | Machine | None = None,
     ) -> Factor:
         """Read a factor that `save` wrote.
 
@@ -260,7 +277,7 @@ def square(value: Any, name: str = "a") -> Input:
 
 
 def cho_factor(
-    a: Any,
+    a: ArrayLike,
     lower: bool = False,
     overwrite_a: bool = False,
     check_finite: bool = True,
@@ -269,7 +286,7 @@ def cho_factor(
     tile: int | None = None,
     reproducible: bool | None = None,
     engine: Engine | None = None,
-    devices: Devices = None,
+    devices: str | Machine | None = None,
     progress: Progress = None,
 ) -> Factor:
     """The Cholesky factor of a matrix, for `cho_solve`, as `scipy.linalg.cho_factor`.
@@ -348,18 +365,36 @@ def factorize(
     return Factor(call.engine, core, memory, kind)
 
 
+@overload
 def cho_solve(
-    c_and_lower: Factor | tuple[Any, bool],
-    b: Any,
+    c_and_lower: Factor | tuple[ArrayLike, bool], b: HostArrayLike, overwrite_b: bool = ...,
+    check_finite: bool = ..., *, tile: int | None = ..., reproducible: bool | None = ...,
+    engine: Engine | None = ..., devices: str | Machine | None = ..., progress: Progress = ...,
+) -> npt.NDArray[Any]: ...  # fmt: skip
+@overload
+def cho_solve(
+    c_and_lower: Factor | tuple[ArrayLike, bool], b: CudaArrayT, overwrite_b: bool = ...,
+    check_finite: bool = ..., *, tile: int | None = ..., reproducible: bool | None = ...,
+    engine: Engine | None = ..., devices: str | Machine | None = ..., progress: Progress = ...,
+) -> CudaArrayT: ...  # fmt: skip
+@overload
+def cho_solve(
+    c_and_lower: Factor | tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = ...,
+    check_finite: bool = ..., *, tile: int | None = ..., reproducible: bool | None = ...,
+    engine: Engine | None = ..., devices: str | Machine | None = ..., progress: Progress = ...,
+) -> Array: ...  # fmt: skip
+def cho_solve(
+    c_and_lower: Factor | tuple[ArrayLike, bool],
+    b: ArrayLike,
     overwrite_b: bool = False,
     check_finite: bool = True,
     *,
     tile: int | None = None,
     reproducible: bool | None = None,
     engine: Engine | None = None,
-    devices: Devices = None,
+    devices: str | Machine | None = None,
     progress: Progress = None,
-) -> Any:
+) -> Array:
     """Solve ``a @ x = b`` with the factor of `a`, as `scipy.linalg.cho_solve`.
 
     Parameters
@@ -429,15 +464,15 @@ def _fits(shape: tuple[int, ...], right: Input) -> None:
 
 
 def _solve(
-    factor: Factor, right: Input, given: Any, overwrite: bool, finite: bool, progress: Progress
-) -> Any:
+    factor: Factor, right: Input, b: ArrayLike, overwrite: bool, finite: bool, progress: Progress
+) -> Array:
     _fits(factor.shape, right)
     check_finite(right, finite)
     wanted = lapack_type(right)
     dtype = factor.dtype
     if np.result_type(wanted, dtype) != dtype:
-        return _solve_wider(factor, given, np.result_type(wanted, dtype), progress)
-    kind = kind_of(given) or Kind()
+        return _solve_wider(factor, b, np.result_type(wanted, dtype), progress)
+    kind = kind_of(b) or Kind()
     overwrite = overwrite and not share_memory(right, factor._memory)
     x = to_overwrite(by_columns(right), dtype, overwrite)
     if x.size:
@@ -446,10 +481,11 @@ def _solve(
     return kind.give(x)
 
 
-def _solve_wider(factor: Factor, right: Any, dtype: DType, progress: Progress) -> Any:
+def _solve_wider(factor: Factor, right: ArrayLike, dtype: DType, progress: Progress) -> Array:
     """A right-hand side of a type that the factor's can't hold: solved with a converted factor."""
     unpacked = as_input(factor.unpack(), "c")
-    c = unpacked if isinstance(unpacked, DeviceArray) else np.asarray(unpacked, dtype=dtype)
+    is_on_device = isinstance(unpacked, DeviceArray)
+    c: Any = unpacked if is_on_device else np.asarray(unpacked, dtype=dtype)
     return cho_solve((c, factor.lower), right, False, False, engine=factor.engine,
                      progress=progress)  # fmt: skip
 

@@ -4,15 +4,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..arguments import either
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType
 from ..foreign import DeviceArray, Kind
+from ..machine import Machine
+from ..typing import Array, ArrayLike, CudaArrayT, HostArrayLike, OutT, Progress, Trans
 from .arrays import (
     Dense,
     DType,
@@ -27,16 +30,44 @@ from .arrays import (
     without_conjugate,
     writable,
 )
-from .run import Devices, Progress, Trans, op_of, start
+from .run import op_of, start
 from .sources import Source
 
 _SIGNATURE = "gufunc signature (n?,k),(k,m?)->(n?,m?)"
 
 
+@overload
 def matmul(
-    a: Any,
-    b: Any,
-    out: Any = None,
+    a: ArrayLike, b: ArrayLike, out: OutT, *, alpha: complex = ..., beta: complex = ...,
+    trans_a: Trans = ..., trans_b: Trans = ..., tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> OutT: ...  # fmt: skip
+@overload
+def matmul(
+    a: HostArrayLike, b: HostArrayLike, out: None = ..., *, alpha: complex = ...,
+    beta: complex = ..., trans_a: Trans = ..., trans_b: Trans = ..., tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> npt.NDArray[Any]: ...  # fmt: skip
+@overload
+def matmul(
+    a: CudaArrayT, b: CudaArrayT, out: None = ..., *, alpha: complex = ..., beta: complex = ...,
+    trans_a: Trans = ..., trans_b: Trans = ..., tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> CudaArrayT: ...  # fmt: skip
+@overload
+def matmul(
+    a: ArrayLike, b: ArrayLike, out: None = ..., *, alpha: complex = ..., beta: complex = ...,
+    trans_a: Trans = ..., trans_b: Trans = ..., tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> Array: ...  # fmt: skip
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    out: OutT | None = None,
     *,
     alpha: complex = 1,
     beta: complex = 0,
@@ -45,9 +76,9 @@ def matmul(
     tile: int | None = None,
     reproducible: bool | None = None,
     engine: Engine | None = None,
-    devices: Devices = None,
+    devices: str | Machine | None = None,
     progress: Progress = None,
-) -> Any:
+) -> Array | OutT:
     """The product ``alpha * op(a) @ op(b) + beta * out``, as `numpy.matmul` in 1 and 2 dimensions.
 
     Parameters
@@ -140,13 +171,14 @@ def _scale(target: Dense, beta: complex) -> None:
         target[...] = beta * target if beta != 0 else 0
 
 
-def _given(out: Any, kind: Kind, target: Dense) -> Any:
+def _given(out: OutT | None, kind: Kind, target: Dense) -> Array | OutT:
     """What the caller gets: NumPy's numbers are numbers, those of others arrays."""
     if out is not None:
         return out
     if target.ndim == 0 and kind == Kind():
         assert isinstance(target, np.ndarray)
-        return target[()]
+        number: Array = target[()]
+        return number
     return kind.give(target)
 
 
@@ -199,11 +231,32 @@ def _target(
     return writable(out, "out")
 
 
+@overload
+def syrk(
+    alpha: complex, a: HostArrayLike, beta: complex = ..., c: HostArrayLike | None = ...,
+    trans: Trans = ..., lower: bool = ..., overwrite_c: bool = ..., *, tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> npt.NDArray[Any]: ...  # fmt: skip
+@overload
+def syrk(
+    alpha: complex, a: CudaArrayT, beta: complex = ..., c: CudaArrayT | None = ...,
+    trans: Trans = ..., lower: bool = ..., overwrite_c: bool = ..., *, tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> CudaArrayT: ...  # fmt: skip
+@overload
+def syrk(
+    alpha: complex, a: ArrayLike, beta: complex = ..., c: ArrayLike | None = ...,
+    trans: Trans = ..., lower: bool = ..., overwrite_c: bool = ..., *, tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> Array: ...  # fmt: skip
 def syrk(
     alpha: complex,
-    a: Any,
+    a: ArrayLike,
     beta: complex = 0,
-    c: Any = None,
+    c: ArrayLike | None = None,
     trans: Trans = 0,
     lower: bool = False,
     overwrite_c: bool = False,
@@ -211,9 +264,9 @@ def syrk(
     tile: int | None = None,
     reproducible: bool | None = None,
     engine: Engine | None = None,
-    devices: Devices = None,
+    devices: str | Machine | None = None,
     progress: Progress = None,
-) -> Any:
+) -> Array:
     """A triangle of ``alpha * a @ a.T + beta * c``, as `scipy.linalg.blas.dsyrk`.
 
     Parameters
@@ -262,11 +315,32 @@ def syrk(
     return _rank_k("syrk", alpha, a, beta, c, min(op, 1), lower, overwrite_c, where)
 
 
+@overload
+def herk(
+    alpha: float, a: HostArrayLike, beta: float = ..., c: HostArrayLike | None = ...,
+    trans: Trans = ..., lower: bool = ..., overwrite_c: bool = ..., *, tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> npt.NDArray[Any]: ...  # fmt: skip
+@overload
+def herk(
+    alpha: float, a: CudaArrayT, beta: float = ..., c: CudaArrayT | None = ..., trans: Trans = ...,
+    lower: bool = ..., overwrite_c: bool = ..., *, tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> CudaArrayT: ...  # fmt: skip
+@overload
+def herk(
+    alpha: float, a: ArrayLike, beta: float = ..., c: ArrayLike | None = ..., trans: Trans = ...,
+    lower: bool = ..., overwrite_c: bool = ..., *, tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> Array: ...  # fmt: skip
 def herk(
     alpha: float,
-    a: Any,
+    a: ArrayLike,
     beta: float = 0,
-    c: Any = None,
+    c: ArrayLike | None = None,
     trans: Trans = 0,
     lower: bool = False,
     overwrite_c: bool = False,
@@ -274,9 +348,9 @@ def herk(
     tile: int | None = None,
     reproducible: bool | None = None,
     engine: Engine | None = None,
-    devices: Devices = None,
+    devices: str | Machine | None = None,
     progress: Progress = None,
-) -> Any:
+) -> Array:
     """A triangle of ``alpha * a @ a.conj().T + beta * c``, as `scipy.linalg.blas.zherk`.
 
     Parameters, result and errors are those of `syrk`, but `alpha` and `beta` are real, and any
@@ -293,14 +367,14 @@ def herk(
 def _rank_k(
     name: str,
     alpha: complex,
-    a: Any,
+    a: ArrayLike,
     beta: complex,
-    c: Any,
+    c: ArrayLike | None,
     op: int,
     lower: bool,
     overwrite_c: bool,
-    where: tuple[int | None, bool | None, Engine | None, Devices, Progress],
-) -> Any:
+    where: tuple[int | None, bool | None, Engine | None, str | Machine | None, Progress],
+) -> Array:
     given, lower = as_input(a, "a"), either("lower", lower)
     if given.ndim != 2:
         raise InvalidArgument(f"{name}: a has {given.ndim} dimensions; expected 2")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, Literal
+from typing import Any
 
 from .. import _core, mapped
 from ..arguments import flag
@@ -17,11 +17,9 @@ from ..errors import InvalidArgument, InvalidType, TaskFailed
 from ..foreign import DeviceArray, await_stream
 from ..machine import Machine
 from ..settings import config
+from ..typing import Progress
 from .arrays import Input, matrix_of
 from .sources import Source
-
-Progress = bool | Callable[[float], object] | None
-Devices = str | Machine | None
 
 # Calls that the library names in traces, as it does those of C++ programs.
 _NAMED = {
@@ -82,7 +80,7 @@ class Call:
 def start(
     name: str,
     engine: Engine | None,
-    devices: Devices,
+    devices: str | Machine | None,
     tile: int | None,
     progress: Progress,
     *inputs: Any,
@@ -148,9 +146,6 @@ def shown(name: str, progress: Progress) -> Iterator[Callable[[float], object] |
     with Bar(*columns, TimeRemainingColumn(), console=console, auto_refresh=False) as bar:
         shown = bar.add_task(name, total=1.0)
         yield lambda done: bar.update(shown, completed=done, refresh=True)
-
-
-Trans = Literal[0, 1, 2, "N", "T", "C"] | bool
 
 
 def op_of(trans: Any, name: str = "trans") -> int:

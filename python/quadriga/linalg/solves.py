@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from ..arguments import either
 from ..engine import Engine
 from ..errors import InvalidArgument, SingularMatrix, Unavailable
 from ..foreign import DeviceArray, Kind, kind_of, share_memory
+from ..machine import Machine
+from ..typing import Array, ArrayLike, CudaArrayT, HostArrayLike, OutT, Progress, Trans
 from .arrays import (
     Dense,
     DType,
@@ -32,7 +34,7 @@ from .arrays import check_finite as refuse_infinite
 from .arrays import check_symmetric as refuse_asymmetric
 from .condition import bound_of, inverse_norm, largest_of, norms, one_norm, warn_of_condition
 from .factor import factorize, solve_in_place, square
-from .run import Devices, Progress, Trans, op_of, start
+from .run import op_of, start
 from .sources import Source
 
 # What SciPy's solve() knows beside positive definite matrices.
@@ -51,20 +53,48 @@ _STRUCTURES = (
 )
 
 
+@overload
 def cholesky(
-    a: Any,
+    a: ArrayLike, lower: bool = ..., overwrite_a: bool = ..., check_finite: bool = ..., *,
+    out: OutT, check_symmetric: bool | float = ..., tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> OutT: ...  # fmt: skip
+@overload
+def cholesky(
+    a: HostArrayLike, lower: bool = ..., overwrite_a: bool = ..., check_finite: bool = ..., *,
+    out: None = ..., check_symmetric: bool | float = ..., tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> npt.NDArray[Any]: ...  # fmt: skip
+@overload
+def cholesky(
+    a: CudaArrayT, lower: bool = ..., overwrite_a: bool = ..., check_finite: bool = ..., *,
+    out: None = ..., check_symmetric: bool | float = ..., tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> CudaArrayT: ...  # fmt: skip
+@overload
+def cholesky(
+    a: ArrayLike, lower: bool = ..., overwrite_a: bool = ..., check_finite: bool = ..., *,
+    out: None = ..., check_symmetric: bool | float = ..., tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> Array: ...  # fmt: skip
+def cholesky(
+    a: ArrayLike,
     lower: bool = False,
     overwrite_a: bool = False,
     check_finite: bool = True,
     *,
-    out: Any = None,
+    out: OutT | None = None,
     check_symmetric: bool | float = False,
     tile: int | None = None,
     reproducible: bool | None = None,
     engine: Engine | None = None,
-    devices: Devices = None,
+    devices: str | Machine | None = None,
     progress: Progress = None,
-) -> Any:
+) -> Array | OutT:
     """The Cholesky factor of a matrix, as `scipy.linalg.cholesky`.
 
     Parameters
@@ -148,9 +178,32 @@ def _checked_output(out: Any, shape: tuple[int, ...], dtype: DType) -> Dense:
     return writable(found, "out")
 
 
+@overload
 def solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike, b: HostArrayLike, lower: bool = ..., overwrite_a: bool = ...,
+    overwrite_b: bool = ..., check_finite: bool = ..., assume_a: str | None = ...,
+    transposed: bool = ..., *, check_symmetric: bool | float = ..., tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> npt.NDArray[Any]: ...  # fmt: skip
+@overload
+def solve(
+    a: ArrayLike, b: CudaArrayT, lower: bool = ..., overwrite_a: bool = ...,
+    overwrite_b: bool = ..., check_finite: bool = ..., assume_a: str | None = ...,
+    transposed: bool = ..., *, check_symmetric: bool | float = ..., tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> CudaArrayT: ...  # fmt: skip
+@overload
+def solve(
+    a: ArrayLike, b: ArrayLike, lower: bool = ..., overwrite_a: bool = ..., overwrite_b: bool = ...,
+    check_finite: bool = ..., assume_a: str | None = ..., transposed: bool = ..., *,
+    check_symmetric: bool | float = ..., tile: int | None = ..., reproducible: bool | None = ...,
+    engine: Engine | None = ..., devices: str | Machine | None = ..., progress: Progress = ...,
+) -> Array: ...  # fmt: skip
+def solve(
+    a: ArrayLike,
+    b: ArrayLike,
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
@@ -162,9 +215,9 @@ def solve(
     tile: int | None = None,
     reproducible: bool | None = None,
     engine: Engine | None = None,
-    devices: Devices = None,
+    devices: str | Machine | None = None,
     progress: Progress = None,
-) -> Any:
+) -> Array:
     """Solve ``a @ x = b`` for x, as `scipy.linalg.solve`.
 
     Parameters
@@ -270,9 +323,30 @@ def _check_structure(assume_a: str | None) -> None:
     raise InvalidArgument(f"{assume_a} is not a recognized matrix structure")
 
 
+@overload
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: ArrayLike, b: HostArrayLike, trans: Trans = ..., lower: bool = ...,
+    unit_diagonal: bool = ..., overwrite_b: bool = ..., check_finite: bool = ..., *,
+    tile: int | None = ..., reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> npt.NDArray[Any]: ...  # fmt: skip
+@overload
+def solve_triangular(
+    a: ArrayLike, b: CudaArrayT, trans: Trans = ..., lower: bool = ..., unit_diagonal: bool = ...,
+    overwrite_b: bool = ..., check_finite: bool = ..., *, tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> CudaArrayT: ...  # fmt: skip
+@overload
+def solve_triangular(
+    a: ArrayLike, b: ArrayLike, trans: Trans = ..., lower: bool = ..., unit_diagonal: bool = ...,
+    overwrite_b: bool = ..., check_finite: bool = ..., *, tile: int | None = ...,
+    reproducible: bool | None = ..., engine: Engine | None = ...,
+    devices: str | Machine | None = ..., progress: Progress = ...,
+) -> Array: ...  # fmt: skip
+def solve_triangular(
+    a: ArrayLike,
+    b: ArrayLike,
     trans: Trans = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
@@ -282,9 +356,9 @@ def solve_triangular(
     tile: int | None = None,
     reproducible: bool | None = None,
     engine: Engine | None = None,
-    devices: Devices = None,
+    devices: str | Machine | None = None,
     progress: Progress = None,
-) -> Any:
+) -> Array:
     """Solve ``a @ x = b`` with a triangular matrix, as `scipy.linalg.solve_triangular`.
 
     Parameters

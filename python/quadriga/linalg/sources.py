@@ -8,7 +8,7 @@ import itertools
 import operator
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,27 +23,6 @@ from ..results import own_arguments, refuse_kept
 Array = npt.NDArray[Any]
 _numbers = itertools.count(1)
 _KINDS = {"rbf": 0, "matern12": 1, "matern32": 2, "matern52": 3}
-
-
-@runtime_checkable
-class SourceLike(Protocol):
-    """The protocol of objects that can replace an input matrix.
-
-    The engine's threads call ``read``, one call at a time; the `linalg` call raises its exceptions.
-    It fails if ``read`` keeps `out`, whose memory the engine takes back. The object may also have
-    ``hermitian``, a bool, like `Source`.
-    """
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    @property
-    def dtype(self) -> Any:
-        """The type of the elements, as NumPy takes it."""
-
-    def read(self, rows: slice, cols: slice, out: Array) -> object:
-        """Write the elements of these rows and columns to `out`, which has their shape."""
 
 
 @hides("core", "number")

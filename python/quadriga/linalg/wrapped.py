@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgument
-from .sources import Array, Source, SourceLike
+from ..typing import SourceLike
+from .sources import Array, Source
 
 
 class _Wrapped(Source):

@@ -12,12 +12,14 @@ import weakref
 from collections.abc import Iterable, Sequence
 from math import prod
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import cuda_libraries, mapped
 from .._core import MessageCommunicator, MessageStatus
 from ..arguments import whole
+from ..engine import Engine
 from ..errors import InvalidType
+from ..typing import MessageArray, MessageArrayT, StreamLike
 from . import parts
 from .arrays import empty, empty_like, shape_of
 from .exchanges import PartsExchange
@@ -26,16 +28,11 @@ from .plan import ExchangePlan, Message, plan_of
 from .prediction import PredictedPath
 from .request import Request, limit_of
 from .started_parts import StartedExchanges
+from .tasks import MessageTasks
 from .times import Explained
-
-if TYPE_CHECKING:
-    from ..engine import Engine
-    from .tasks import MessageTasks
 
 ANY_SOURCE = -1
 ANY_TAG = -1
-Array = Any
-Stream = Any
 
 # Messages that a warning names.
 _MOST_NAMED = 8
@@ -74,13 +71,13 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def send(
         self,
-        array: Array,
+        array: MessageArray,
         dest: int,
         tag: int = 0,
         *,
         layout: Layout | None = None,
         deadline: float | None = None,
-        stream: Stream | None = None,
+        stream: StreamLike | None = None,
     ) -> None:
         """Send an array; returns once it may be changed again."""
         self.core.send(array, dest, tag, layout, self._limit(deadline), stream)
@@ -88,13 +85,13 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def recv(
         self,
-        array: Array,
+        array: MessageArray,
         source: int = ANY_SOURCE,
         tag: int = ANY_TAG,
         *,
         layout: Layout | None = None,
         deadline: float | None = None,
-        stream: Stream | None = None,
+        stream: StreamLike | None = None,
     ) -> MessageStatus:
         """Receive into an array; says from whom, with which tag and how many bytes.
 
@@ -106,24 +103,24 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def isend(
         self,
-        array: Array,
+        array: MessageArray,
         dest: int,
         tag: int = 0,
         *,
         layout: Layout | None = None,
-        stream: Stream | None = None,
+        stream: StreamLike | None = None,
     ) -> Request:
         """Start to send; the array mustn't change until the request has ended."""
         return Request(self.core.isend(array, dest, tag, layout, stream), self._limit())
 
     def irecv(
         self,
-        array: Array,
+        array: MessageArray,
         source: int = ANY_SOURCE,
         tag: int = ANY_TAG,
         *,
         layout: Layout | None = None,
-        stream: Stream | None = None,
+        stream: StreamLike | None = None,
     ) -> Request:
         """Start to receive; the array is filled once the request has ended.
 
@@ -133,9 +130,9 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def sendrecv(
         self,
-        sendarray: Array,
+        sendarray: MessageArray,
         dest: int,
-        recvarray: Array,
+        recvarray: MessageArray,
         source: int = ANY_SOURCE,
         sendtag: int = 0,
         recvtag: int = ANY_TAG,
@@ -143,7 +140,7 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
         sendlayout: Layout | None = None,
         recvlayout: Layout | None = None,
         deadline: float | None = None,
-        stream: Stream | None = None,
+        stream: StreamLike | None = None,
     ) -> MessageStatus:
         """Send one array and receive another at once."""
         status = self.core.sendrecv(
@@ -179,26 +176,26 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def bcast(
         self,
-        array: Array,
+        array: MessageArrayT,
         root: int = 0,
         *,
         layout: Layout | None = None,
         deadline: float | None = None,
-    ) -> Array:
+    ) -> MessageArrayT:
         """Copy the root's array to all ranks; returns the array."""
         self._collective("bcast", None, array, deadline, root, layout=layout)
         return array
 
     def reduce(
         self,
-        sendarray: Array,
-        recvarray: Array | None = None,
+        sendarray: MessageArrayT,
+        recvarray: MessageArrayT | None = None,
         op: str = "sum",
         root: int = 0,
         *,
         reproducible: bool = False,
         deadline: float | None = None,
-    ) -> Array | None:
+    ) -> MessageArrayT | None:
         """Combine the arrays of all ranks on the root, which gets the result, a new one by default.
 
         `op` is MPI's: sum, prod, min, max, land, lor, lxor, band, bor, bxor. The order in which
@@ -213,13 +210,13 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def allreduce(
         self,
-        sendarray: Array,
-        recvarray: Array | None = None,
+        sendarray: MessageArrayT,
+        recvarray: MessageArrayT | None = None,
         op: str = "sum",
         *,
         reproducible: bool = False,
         deadline: float | None = None,
-    ) -> Array:
+    ) -> MessageArrayT:
         """Combine the arrays of all ranks on all ranks; the same array may be given twice.
 
         `reproducible` as of `reduce`.
@@ -232,12 +229,12 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def gather(
         self,
-        sendarray: Array,
-        recvarray: Array | None = None,
+        sendarray: MessageArrayT,
+        recvarray: MessageArrayT | None = None,
         root: int = 0,
         *,
         deadline: float | None = None,
-    ) -> Array | None:
+    ) -> MessageArrayT | None:
         """Put the ranks' arrays one after the other on the root: shape (size, ...) by default."""
         kind, into = "gather", recvarray
         if into is None and parts.is_rank(root, self.rank):
@@ -247,11 +244,11 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def allgather(
         self,
-        sendarray: Array,
-        recvarray: Array | None = None,
+        sendarray: MessageArrayT,
+        recvarray: MessageArrayT | None = None,
         *,
         deadline: float | None = None,
-    ) -> Array:
+    ) -> MessageArrayT:
         """Put the ranks' arrays one after the other on all ranks."""
         kind, into = "allgather", recvarray
         if into is None:
@@ -261,12 +258,12 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def scatter(
         self,
-        sendarray: Array | None,
-        recvarray: Array,
+        sendarray: MessageArrayT | None,
+        recvarray: MessageArrayT,
         root: int = 0,
         *,
         deadline: float | None = None,
-    ) -> Array:
+    ) -> MessageArrayT:
         """Give each rank its part of the root's array, in order."""
         sent = sendarray if parts.is_rank(root, self.rank) else None
         self._collective("scatter", sent, recvarray, deadline, root)
@@ -274,11 +271,11 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def alltoall(
         self,
-        sendarray: Array,
-        recvarray: Array | None = None,
+        sendarray: MessageArrayT,
+        recvarray: MessageArrayT | None = None,
         *,
         deadline: float | None = None,
-    ) -> Array:
+    ) -> MessageArrayT:
         """Give each rank a part of this array, and get one from each, in order."""
         kind, into = "alltoall", recvarray
         if into is None:
@@ -288,20 +285,20 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def reduce_scatter(
         self,
-        sendarray: Array,
-        recvarray: Array | None = None,
+        sendarray: MessageArrayT,
+        recvarray: MessageArrayT | None = None,
         counts: Sequence[int] | None = None,
         op: str = "sum",
         *,
         reproducible: bool = False,
         deadline: float | None = None,
-    ) -> Array:
+    ) -> MessageArrayT:
         """Combine the arrays of all ranks and give each rank its rows of the result.
 
         Rank i gets counts[i] rows; without counts, all get as many (MPI's Reduce_scatter_block).
         """
 
-        def make() -> tuple[Array, list[int]]:
+        def make() -> tuple[MessageArrayT, list[int]]:
             sizes = parts.elements_of(sendarray, counts, self.size)
             if recvarray is not None:
                 return recvarray, sizes
@@ -377,11 +374,11 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def predict(
         self,
-        array: Array,
+        array: MessageArray,
         dest: int,
         *,
         layout: Layout | None = None,
-        into: Array | None = None,
+        into: MessageArray | None = None,
     ) -> list[PredictedPath]:
         """How `send` of an array would go: its paths, one of them chosen, and their seconds.
 
@@ -400,8 +397,6 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
 
     def tasks(self, engine: Engine) -> MessageTasks:
         """Messages of this communicator as tasks of an engine, on its `Data`."""
-        from .tasks import MessageTasks  # here, for few need them
-
         return MessageTasks(self, engine)
 
     def close(self, deadline: float = 5.0) -> None:
@@ -439,8 +434,8 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
     def _collective(
         self,
         kind: str,
-        sent: Array | None,
-        received: Array | None,
+        sent: MessageArray | None,
+        received: MessageArray | None,
         deadline: float | None,
         root: int = -1,
         op: str = "sum",
@@ -454,7 +449,7 @@ class Communicator(PartsExchange, StartedExchanges, Explained):
         )
         mapped.check()
 
-    def _parts(self, array: Array) -> Array:
+    def _parts(self, array: MessageArray) -> Any:
         return empty(array, (self.size, *shape_of(array)))
 
 

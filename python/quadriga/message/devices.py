@@ -25,7 +25,9 @@ class DeviceBuffer:
     arrays on the host; slices are views of the same memory.
     """
 
-    def __init__(self, devices: Devices, device: int, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(
+        self, devices: Devices, device: int, shape: tuple[int, ...], dtype: npt.DTypeLike
+    ) -> None:
         self.devices = devices
         self.device = device
         self.dtype = np.dtype(dtype)

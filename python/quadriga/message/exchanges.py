@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from .. import mapped
 from .._core import MessageCommunicator
 from ..errors import InvalidArgument
+from ..typing import MessageArray, MessageArrayT
 from . import parts
 from .arrays import empty, empty_like, shape_of
 from .layout import Layout
 
-Array = Any
 Made = TypeVar("Made")
 
 
@@ -35,14 +35,14 @@ class PartsExchange:
 
     def gatherv(
         self,
-        sendarray: Array,
-        recvarray: Array | Sequence[Array] | None = None,
+        sendarray: MessageArray,
+        recvarray: MessageArray | Sequence[MessageArray] | None = None,
         counts: Sequence[int] | None = None,
         displs: Sequence[int] | None = None,
         root: int = 0,
         *,
         deadline: float | None = None,
-    ) -> Array | Sequence[Array] | None:
+    ) -> MessageArray | Sequence[MessageArray] | None:
         """Put the ranks' arrays, of any sizes, into the root's array.
 
         Rank i's goes to counts[i] rows from row displs[i] on, one after the other by default; or to
@@ -62,20 +62,21 @@ class PartsExchange:
                 into = empty(sendarray, (rows, *shape_of(sendarray)[1:]), zeros=True)
             return into, parts.of_ranks(into, counts, displs, self.size)
 
+        into: MessageArray | Sequence[MessageArray] | None
         into, arriving = self._prepared("gatherv", make, deadline)
         self._exchange("gatherv", root, [(root, sendarray, None)], arriving, deadline)
         return into
 
     def scatterv(
         self,
-        sendarray: Array | Sequence[Array] | None,
-        recvarray: Array,
+        sendarray: MessageArray | Sequence[MessageArray] | None,
+        recvarray: MessageArrayT,
         counts: Sequence[int] | None = None,
         displs: Sequence[int] | None = None,
         root: int = 0,
         *,
         deadline: float | None = None,
-    ) -> Array:
+    ) -> MessageArrayT:
         """Give each rank its rows of the root's array, or its array of a list; see `gatherv`."""
 
         def make() -> list[parts.Part]:
@@ -89,13 +90,13 @@ class PartsExchange:
 
     def allgatherv(
         self,
-        sendarray: Array,
-        recvarray: Array | Sequence[Array] | None,
+        sendarray: MessageArray,
+        recvarray: MessageArray | Sequence[MessageArray] | None,
         counts: Sequence[int] | None = None,
         displs: Sequence[int] | None = None,
         *,
         deadline: float | None = None,
-    ) -> Array | Sequence[Array]:
+    ) -> MessageArray | Sequence[MessageArray]:
         """Put the ranks' arrays, of any sizes, into the array of each rank; see `gatherv`."""
 
         def make() -> tuple[Any, list[parts.Part]]:
@@ -105,21 +106,22 @@ class PartsExchange:
                 into = empty(sendarray, (rows, *shape_of(sendarray)[1:]))
             return into, parts.of_ranks(into, counts, displs, self.size)
 
+        into: MessageArray | Sequence[MessageArray]
         into, arriving = self._prepared("allgatherv", make, deadline)
         self._exchange("allgatherv", -1, [(0, sendarray, None)], arriving, deadline)
         return into
 
     def alltoallv(
         self,
-        sendarray: Array,
+        sendarray: MessageArray,
         sendcounts: Sequence[int],
-        recvarray: Array,
+        recvarray: MessageArrayT,
         recvcounts: Sequence[int],
         senddispls: Sequence[int] | None = None,
         recvdispls: Sequence[int] | None = None,
         *,
         deadline: float | None = None,
-    ) -> Array:
+    ) -> MessageArrayT:
         """Give rank i sendcounts[i] rows of this array, and get recvcounts[i] from it."""
 
         def make() -> tuple[list[parts.Part], list[parts.Part]]:
@@ -132,8 +134,8 @@ class PartsExchange:
 
     def alltoallw(
         self,
-        sendarrays: Sequence[Array | None],
-        recvarrays: Sequence[Array | None],
+        sendarrays: Sequence[MessageArray | None],
+        recvarrays: Sequence[MessageArray | None],
         *,
         sendlayouts: Sequence[Layout | None] | None = None,
         recvlayouts: Sequence[Layout | None] | None = None,
@@ -150,13 +152,13 @@ class PartsExchange:
 
     def neighbor_alltoall(
         self,
-        sendarray: Array,
-        recvarray: Array | None = None,
+        sendarray: MessageArrayT,
+        recvarray: MessageArrayT | None = None,
         *,
         destinations: Sequence[int],
         sources: Sequence[int] | None = None,
         deadline: float | None = None,
-    ) -> Array:
+    ) -> MessageArrayT:
         """Give each of some ranks a block of this array, and get one from each of the sources.
 
         Blocks are equal parts along the first axis, in the order of the ranks, which are the same
@@ -164,7 +166,7 @@ class PartsExchange:
         listed there. Called by all ranks, also those without neighbours.
         """
 
-        def make() -> tuple[Array, list[parts.Part], list[parts.Part]]:
+        def make() -> tuple[MessageArrayT, list[parts.Part], list[parts.Part]]:
             into = empty_like(sendarray) if recvarray is None else recvarray
             to, froms = parts.neighbors(destinations, sources)
             return into, parts.blocks(sendarray, to), parts.blocks(into, froms)

@@ -12,12 +12,13 @@ import numpy as np
 
 from .._core import MessageLayout
 from ..errors import InvalidArgument
+from ..typing import Datatype
 from .elements import element_of
 
 Parameters = dict[str, Any]
 
 
-def layout_of(datatype: Any) -> MessageLayout:
+def layout_of(datatype: Datatype) -> MessageLayout:
     """The layout of an `mpi4py.MPI.Datatype`, with its lower bound and extent.
 
     Raises

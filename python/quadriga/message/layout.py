@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from .._core import MessageLayout, decoded_layout, encoded_layout
 from ..errors import InvalidArgument, InvalidType
+from ..typing import Datatype
 from .elements import address_of, dtype_of, element_of, reach_of
 
-Array = npt.NDArray[Any]
+NDArray = npt.NDArray[Any]
 Order = Literal["C", "F"]
-Operation = str | Callable[[Array, Array], Array]
+Operation = str | Callable[[NDArray, NDArray], NDArray]
 
 
 class Layout:
@@ -45,7 +46,7 @@ class Layout:
             self.core = of if isinstance(of, MessageLayout) else element_of(of)
 
     @classmethod
-    def of(cls, array: Array) -> Layout:
+    def of(cls, array: NDArray) -> Layout:
         """All elements of an array or of any view of one, the last index fastest."""
         view = np.asarray(array)
         core = MessageLayout.view(list(view.shape), list(view.strides), element_of(view.dtype))
@@ -78,8 +79,8 @@ class Layout:
     @classmethod
     def indexed(
         cls,
-        lengths: int | Sequence[int] | Array,
-        displacements: Sequence[int] | Array,
+        lengths: int | Sequence[int] | NDArray,
+        displacements: Sequence[int] | NDArray,
         of: Layout | npt.DTypeLike,
         in_bytes: bool = False,
     ) -> Layout:
@@ -140,7 +141,7 @@ class Layout:
         return cls(core)
 
     @classmethod
-    def from_mpi(cls, datatype: Any) -> Layout:
+    def from_mpi(cls, datatype: Datatype) -> Layout:
         """What an `mpi4py.MPI.Datatype` describes, elements, places and extent."""
         from .from_mpi import layout_of
 
@@ -180,7 +181,7 @@ class Layout:
         """NumPy's type of the elements; bytes if they are of several types."""
         return dtype_of(self.core.type)
 
-    def pack(self, array: Array, out: Array | None = None) -> Array:
+    def pack(self, array: NDArray, out: NDArray | None = None) -> NDArray:
         """The elements of `array` side by side, as bytes.
 
         Raises
@@ -197,7 +198,12 @@ class Layout:
         self.core.pack(source, 0, into)
         return out
 
-    def unpack(self, data: Any, out: Array, operation: Operation | None = None) -> Array:
+    def unpack(
+        self,
+        data: bytes | bytearray | memoryview | NDArray,
+        out: NDArray,
+        operation: Operation | None = None,
+    ) -> NDArray:
         """Writes packed bytes to the elements of `out`, or combines them with what is there.
 
         `operation` is one of MPI's (sum, prod, min, max, land, lor, lxor, band, bor, bxor) or
@@ -222,8 +228,8 @@ class Layout:
         return out
 
     def _combined(
-        self, operation: Callable[[Array, Array], Array], out: Array, data: Array
-    ) -> Array:
+        self, operation: Callable[[NDArray, NDArray], NDArray], out: NDArray, data: NDArray
+    ) -> NDArray:
         if not self.core.type:
             raise InvalidArgument(f"unpack: a reduction takes elements of one type, not {self}")
         there = self.pack(out).view(self.dtype)
@@ -234,7 +240,7 @@ class Layout:
             )
         return np.ascontiguousarray(result).view(np.uint8)
 
-    def address_in(self, array: Array, caller: str) -> int:
+    def address_in(self, array: NDArray, caller: str) -> int:
         """The address of the first element, if all that the layout reaches is the array's."""
         address = address_of(array)
         self.check_within(range(*reach_of(array)), address, caller)
@@ -286,7 +292,7 @@ def _integers(given: Any, what: str) -> list[int]:
     return numbers.reshape(-1).tolist()
 
 
-def _as_bytes(array: Array, caller: str) -> Array:
+def _as_bytes(array: NDArray, caller: str) -> NDArray:
     if not array.flags.c_contiguous:
         raise InvalidArgument(f"{caller}: packed bytes must lie side by side")
     return array.reshape(-1).view(np.uint8)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import Error, PeerLost, Unavailable
 from ..machine import Machine
+from ..typing import MessageArray
 from .communicator import Communicator
 from .devices import Devices
 from .start import world
@@ -118,7 +119,7 @@ def _device(devices: str, rank: int) -> tuple[Devices, int, int]:
     return Devices(devices), index, index
 
 
-def _seconds(comm: Communicator, source: int, target: int, array: object) -> float:
+def _seconds(comm: Communicator, source: int, target: int, array: MessageArray) -> float:
     """Of the quickest message; the first one finds the pair's way."""
     least = float("inf")
     for _ in range(1 + _TIMES):

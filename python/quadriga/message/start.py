@@ -7,9 +7,9 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from typing import Any
 
 from .. import _core
+from ..typing import Group
 from .communicator import Communicator, as_world
 
 _JOIN_SECONDS = 60.0
@@ -76,7 +76,7 @@ def world(*, deadline: float | None = None, patience: float = _JOIN_SECONDS) -> 
     return as_world(_core.message_world(patience), deadline)
 
 
-def join_mpi(comm: Any, *, deadline: float | None = None) -> Communicator:
+def join_mpi(comm: Group, *, deadline: float | None = None) -> Communicator:
     """The ranks of an mpi4py communicator, all on one host, by its own MPI for the start only."""
     given = None
     if comm.Get_rank() == 0:

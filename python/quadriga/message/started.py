@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .._core import MessageCommunicator
+from ..typing import MessageArray
 from . import parts
 from .layout import Layout
 from .request import Request
 
-Array = Any
 Made = TypeVar("Made")
 
 
@@ -44,14 +44,16 @@ class StartedCollectives:
         """Start to wait until all ranks have come here."""
         return self._started("barrier", None, None)
 
-    def ibcast(self, array: Array, root: int = 0, *, layout: Layout | None = None) -> Request:
+    def ibcast(
+        self, array: MessageArray, root: int = 0, *, layout: Layout | None = None
+    ) -> Request:
         """Start to copy the root's array to all ranks."""
         return self._started("bcast", None, array, root, layout=layout)
 
     def ireduce(
         self,
-        sendarray: Array,
-        recvarray: Array | None = None,
+        sendarray: MessageArray,
+        recvarray: MessageArray | None = None,
         op: str = "sum",
         root: int = 0,
         *,
@@ -61,32 +63,41 @@ class StartedCollectives:
         return self._started("reduce", sendarray, recvarray, root, op, reproducible)
 
     def iallreduce(
-        self, sendarray: Array, recvarray: Array, op: str = "sum", *, reproducible: bool = False
+        self,
+        sendarray: MessageArray,
+        recvarray: MessageArray,
+        op: str = "sum",
+        *,
+        reproducible: bool = False,
     ) -> Request:
         """Start to combine the arrays of all ranks on all ranks; both may be the same array."""
         return self._started("allreduce", sendarray, recvarray, -1, op, reproducible)
 
-    def igather(self, sendarray: Array, recvarray: Array | None = None, root: int = 0) -> Request:
+    def igather(
+        self, sendarray: MessageArray, recvarray: MessageArray | None = None, root: int = 0
+    ) -> Request:
         """Start to put the ranks' arrays one after the other on the root."""
         return self._started("gather", sendarray, recvarray, root)
 
-    def iallgather(self, sendarray: Array, recvarray: Array) -> Request:
+    def iallgather(self, sendarray: MessageArray, recvarray: MessageArray) -> Request:
         """Start to put the ranks' arrays one after the other on all ranks."""
         return self._started("allgather", sendarray, recvarray)
 
-    def iscatter(self, sendarray: Array | None, recvarray: Array, root: int = 0) -> Request:
+    def iscatter(
+        self, sendarray: MessageArray | None, recvarray: MessageArray, root: int = 0
+    ) -> Request:
         """Start to give each rank its part of the root's array, in order."""
         given = sendarray if parts.is_rank(root, self.core.rank) else None
         return self._started("scatter", given, recvarray, root)
 
-    def ialltoall(self, sendarray: Array, recvarray: Array) -> Request:
+    def ialltoall(self, sendarray: MessageArray, recvarray: MessageArray) -> Request:
         """Start to give each rank a part of this array, and to get one from each, in order."""
         return self._started("alltoall", sendarray, recvarray)
 
     def ireduce_scatter(
         self,
-        sendarray: Array,
-        recvarray: Array,
+        sendarray: MessageArray,
+        recvarray: MessageArray,
         counts: Sequence[int] | None = None,
         op: str = "sum",
         *,
@@ -104,8 +115,8 @@ class StartedCollectives:
     def _started(
         self,
         kind: str,
-        sent: Array | None,
-        received: Array | None,
+        sent: MessageArray | None,
+        received: MessageArray | None,
         root: int = -1,
         op: str = "sum",
         reproducible: bool = False,

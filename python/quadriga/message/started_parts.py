@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from ..typing import MessageArray
 from . import parts
 from .layout import Layout
 from .request import Request
 from .started import StartedCollectives
 
-Array = Any
 Sides = tuple[list[parts.Part], list[parts.Part]]
 
 
@@ -33,8 +32,8 @@ class StartedExchanges(StartedCollectives):
 
     def igatherv(
         self,
-        sendarray: Array,
-        recvarray: Array | Sequence[Array] | None = None,
+        sendarray: MessageArray,
+        recvarray: MessageArray | Sequence[MessageArray] | None = None,
         counts: Sequence[int] | None = None,
         displs: Sequence[int] | None = None,
         root: int = 0,
@@ -50,8 +49,8 @@ class StartedExchanges(StartedCollectives):
 
     def iscatterv(
         self,
-        sendarray: Array | Sequence[Array] | None,
-        recvarray: Array,
+        sendarray: MessageArray | Sequence[MessageArray] | None,
+        recvarray: MessageArray,
         counts: Sequence[int] | None = None,
         displs: Sequence[int] | None = None,
         root: int = 0,
@@ -67,8 +66,8 @@ class StartedExchanges(StartedCollectives):
 
     def iallgatherv(
         self,
-        sendarray: Array,
-        recvarray: Array | Sequence[Array],
+        sendarray: MessageArray,
+        recvarray: MessageArray | Sequence[MessageArray],
         counts: Sequence[int] | None = None,
         displs: Sequence[int] | None = None,
     ) -> Request:
@@ -82,9 +81,9 @@ class StartedExchanges(StartedCollectives):
 
     def ialltoallv(
         self,
-        sendarray: Array,
+        sendarray: MessageArray,
         sendcounts: Sequence[int],
-        recvarray: Array,
+        recvarray: MessageArray,
         recvcounts: Sequence[int],
         senddispls: Sequence[int] | None = None,
         recvdispls: Sequence[int] | None = None,
@@ -99,8 +98,8 @@ class StartedExchanges(StartedCollectives):
 
     def ialltoallw(
         self,
-        sendarrays: Sequence[Array | None],
-        recvarrays: Sequence[Array | None],
+        sendarrays: Sequence[MessageArray | None],
+        recvarrays: Sequence[MessageArray | None],
         *,
         sendlayouts: Sequence[Layout | None] | None = None,
         recvlayouts: Sequence[Layout | None] | None = None,
@@ -115,8 +114,8 @@ class StartedExchanges(StartedCollectives):
 
     def ineighbor_alltoall(
         self,
-        sendarray: Array,
-        recvarray: Array,
+        sendarray: MessageArray,
+        recvarray: MessageArray,
         *,
         destinations: Sequence[int],
         sources: Sequence[int] | None = None,

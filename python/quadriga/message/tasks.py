@@ -6,20 +6,18 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .. import _core
 from .._core import MessageStatus
 from ..arguments import whole
 from ..data import Data, Operand
+from ..engine import Engine
 from ..errors import Cancelled, InvalidArgument, InvalidType
 from ..future import Future
 from ..given import NOT_YET, Result
 from ..record import Record
 from .elements import element_of
-
-if TYPE_CHECKING:
-    from ..engine import Engine
 
 _ANY = -1
 _MANY_RETIRED = 64

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidType
+from ..typing import ChunkLike
 
 
 class Chunk(Mapping[str, Any]):
@@ -32,7 +33,7 @@ class Chunk(Mapping[str, Any]):
         "sizes",
     )  # fmt: skip
 
-    def __init__(self, number: int, given: Any, parts: tuple[int, ...] = ()) -> None:
+    def __init__(self, number: int, given: ChunkLike, parts: tuple[int, ...] = ()) -> None:
         self.number = number
         self.parts = parts
         self._fields = _fields_of(given)
@@ -126,7 +127,7 @@ class Through:
 
     __slots__ = ("chunk", "stages")
 
-    def __init__(self, chunk: Any, stages: Sequence[str]) -> None:
+    def __init__(self, chunk: ChunkLike, stages: Sequence[str]) -> None:
         if isinstance(stages, str) or not all(isinstance(each, str) for each in stages):
             raise InvalidType(f"stages is {stages!r}; expected a list of names")
         self.chunk = chunk

@@ -13,6 +13,7 @@ from ..arguments import whole
 from ..current import innermost
 from ..engine import Engine
 from ..errors import Error, InvalidArgument
+from ..machine import Machine
 from . import given
 from .chunk import Chunk, label_of
 from .front import Front
@@ -79,7 +80,7 @@ class Pipeline(Stages):
         self,
         memory: int | str | None = None,
         *,
-        devices: Any = None,
+        devices: str | Machine | None = None,
         engine: Engine | None = None,
         host_memory: int | str | None = None,
         order: str = "adaptive",

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
+import numpy.typing as npt
+
 from .. import _core
 from ..arguments import whole
 from ..codelets import Cost
@@ -166,8 +168,8 @@ class Stages:
         op: str | tuple[Callable[..., Any], Callable[..., Any]] = "sum",
         *,
         axis: int | tuple[int, ...] | None = 0,
-        dtype: Any = None,
-        initial: Any = None,
+        dtype: npt.DTypeLike | None = None,
+        initial: npt.ArrayLike | None = None,
         cuda: CudaSource | Callable[..., Any] | None = None,
         arrays: str | None = None,
         name: str | None = None,

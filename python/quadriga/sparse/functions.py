@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,27 +14,45 @@ from ..engine import Engine
 from ..errors import InvalidArgument
 from ..linalg.arrays import check_type
 from ..machine import Machine
+from ..typing import Array, ArrayLike, HostArrayLike, MatrixLike, OperatorLike, PreconditionerLike
 from .matrices import common_type, on_host
 from .on_device import is_on_device, solve_on_device
 from .operators import solve_by_scipy
-from .preconditioners import is_ours
-from .row_blocks import as_rows, has_rows
+from .preconditioners import Aggregation, is_ours
+from .row_blocks import RowBlocks, as_rows, has_rows
 from .solver import SingleUse
 
-Array = npt.NDArray[Any]
-Callback = Callable[[Array], object] | None
+NDArray = npt.NDArray[Any]
+Callback = Callable[[NDArray], object] | None
 
 
+@overload
 def cg(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: MatrixLike | RowBlocks | OperatorLike, b: HostArrayLike, x0: ArrayLike | None = ..., *,
+    rtol: float = ..., atol: float = ..., maxiter: int | None = ...,
+    M: PreconditionerLike | Aggregation | None = ..., callback: Callback = ...,
+    progress: Callable[[float], object] | None = ..., precision: str | None = ...,
+    engine: Engine | None = ..., devices: str | Machine | None = ...,
+) -> tuple[NDArray, int]: ...  # fmt: skip
+@overload
+def cg(
+    A: MatrixLike | RowBlocks | OperatorLike, b: ArrayLike, x0: ArrayLike | None = ..., *,
+    rtol: float = ..., atol: float = ..., maxiter: int | None = ...,
+    M: PreconditionerLike | Aggregation | None = ...,
+    callback: Callable[[Any], object] | None = ...,
+    progress: Callable[[float], object] | None = ..., precision: str | None = ...,
+    engine: Engine | None = ..., devices: str | Machine | None = ...,
+) -> tuple[Array, int]: ...  # fmt: skip
+def cg(
+    A: MatrixLike | RowBlocks | OperatorLike,
+    b: ArrayLike,
+    x0: ArrayLike | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
-    callback: Callback = None,
+    M: PreconditionerLike | Aggregation | None = None,
+    callback: Callable[[Any], object] | None = None,
     progress: Callable[[float], object] | None = None,
     precision: str | None = None,
     engine: Engine | None = None,
@@ -96,7 +114,7 @@ def cg(
                 f"precision is {precision!r}, and A or M is an operator; expected None"
             )
         return solve_by_scipy("cg", A, right, x0, M, options, engine, devices)
-    matrix = as_rows(A)
+    matrix: Any = as_rows(A)
     wanted = common_type(matrix.dtype, right.dtype)
     solver = SingleUse(
         matrix, M=M, precision=precision, dtype=wanted, engine=engine, devices=devices
@@ -107,18 +125,18 @@ def cg(
 
 
 def bicgstab(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: MatrixLike | RowBlocks | OperatorLike,
+    b: ArrayLike,
+    x0: ArrayLike | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
+    M: PreconditionerLike | Aggregation | None = None,
     callback: Callback = None,
     engine: Engine | None = None,
     devices: str | Machine | None = None,
-) -> tuple[Array, int]:
+) -> tuple[NDArray, int]:
     """Solve ``A @ x = b`` with any square A, as `scipy.sparse.linalg.bicgstab`.
 
     The devices compute products, SciPy computes the rest on the host; k right-hand sides, of shape
@@ -131,20 +149,20 @@ def bicgstab(
 
 
 def gmres(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: MatrixLike | RowBlocks | OperatorLike,
+    b: ArrayLike,
+    x0: ArrayLike | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     restart: int | None = None,
     maxiter: int | None = None,
-    M: Any = None,
+    M: PreconditionerLike | Aggregation | None = None,
     callback: Callback = None,
     callback_type: str = "legacy",
     engine: Engine | None = None,
     devices: str | Machine | None = None,
-) -> tuple[Array, int]:
+) -> tuple[NDArray, int]:
     """Solve ``A @ x = b`` with any square A, as `scipy.sparse.linalg.gmres`.
 
     The devices compute products, SciPy computes the rest on the host; k right-hand sides, of shape
@@ -158,20 +176,20 @@ def gmres(
 
 
 def minres(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: MatrixLike | RowBlocks | OperatorLike,
+    b: ArrayLike,
+    x0: ArrayLike | None = None,
     *,
     rtol: float = 1e-5,
     shift: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
+    M: PreconditionerLike | Aggregation | None = None,
     callback: Callback = None,
     show: bool = False,
     check: bool = False,
     engine: Engine | None = None,
     devices: str | Machine | None = None,
-) -> tuple[Array, int]:
+) -> tuple[NDArray, int]:
     """Solve ``(A - shift * I) @ x = b`` with a hermitian A, as `scipy.sparse.linalg.minres`.
 
     The devices compute products, SciPy computes the rest on the host; k right-hand sides, of shape
@@ -202,8 +220,8 @@ def _flat(vector: Any) -> Any:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def _right_side(b: Any) -> Array:
-    array: Array = _flat(b)
+def _right_side(b: Any) -> NDArray:
+    array: NDArray = _flat(b)
     check_type(array.dtype, "b")
     if array.ndim not in (1, 2):
         raise InvalidArgument(f"b has shape {array.shape}; expected (n,) or (n, k)")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,17 @@ from ..linalg.arrays import check_type, core_type
 from .matrices import Csr, need_scipy
 from .row_blocks import RowBlocks
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+else:
+    from ..typing import SparseArray as csr_array  # SciPy is imported where it is needed
+
 _MANY = 2**40
 
 
 def poisson(
     shape: int | Sequence[int], points: int | None = None, dtype: npt.DTypeLike = float
-) -> Any:
+) -> csr_array:
     """The negative Laplacian of a grid of points with zero boundary values.
 
     Parameters

@@ -107,7 +107,7 @@ def _as_operator(A: Any, b: Array, engine: Engine | None, devices: str | Machine
     from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
     if has_rows(A):
-        matrix = as_rows(A)
+        matrix: Any = as_rows(A)
         wanted = common_type(matrix.dtype, b.dtype)
         solver = SingleUse(matrix, dtype=wanted, engine=engine, devices=devices)
         n = solver.shape[0]

@@ -15,6 +15,7 @@ from .. import _core, mapped
 from ..arguments import whole
 from ..errors import InvalidArgument, InvalidType
 from ..linalg.arrays import check_type
+from ..typing import ArrayLike
 from .matrices import Csr, any_csr, on_host
 from .row_blocks import RowBlocks
 
@@ -58,7 +59,7 @@ class Aggregation:
     True
     """
 
-    near_null: Any = None
+    near_null: ArrayLike | None = None
     unknowns: int | None = None
     strength: float = 0.0
     degree: int = 2

@@ -69,9 +69,9 @@ class Result:
     x: npt.NDArray[Any]
     reason: str
     iterations: int
-    residual: Any
-    tolerance: Any
-    condition: Any
+    residual: float | npt.NDArray[np.float64]
+    tolerance: float | npt.NDArray[np.float64]
+    condition: float | npt.NDArray[np.float64]
     residuals: npt.NDArray[np.float64]
     seconds: float
     setup_seconds: float

@@ -21,6 +21,7 @@ from ..errors import InvalidArgument, InvalidType, Unavailable
 from ..linalg.arrays import check_type
 from ..machine import Machine
 from ..registered import settle
+from ..typing import ArrayLike, MatrixLike, PreconditionerLike
 from .column_groups import multiply_in_groups, solve_in_groups
 from .distributed import Distributed, End, Storage
 from .known_orders import known_orders
@@ -34,12 +35,12 @@ from .ordering import (
     seconds_to_order,
 )
 from .overlap import counted, overlap_reached, with_slowest
-from .preconditioners import preconditioner_of
+from .preconditioners import Aggregation, preconditioner_of
 from .refinement import Refined
 from .result import Result
 from .row_blocks import RowBlocks, as_rows
 
-Array = npt.NDArray[Any]
+NDArray = npt.NDArray[Any]
 _ORDERS = {"rcm": reverse_cuthill_mckee, "metis": by_partition}
 OrderingOf = Callable[[Csr, int], Ordering]
 _MOST = 2**62
@@ -172,9 +173,9 @@ class Solver:
     @mapped.checks()
     def __init__(
         self,
-        A: Any,
+        A: MatrixLike | RowBlocks,
         method: str = "cg",
-        M: Any = None,
+        M: PreconditionerLike | Aggregation | None = None,
         *,
         fast: bool = False,
         format: str = "auto",
@@ -253,10 +254,7 @@ class Solver:
     def _reorder(
         self, matrix: Csr, storage: Storage, ordering: OrderingOf, if_shorter: bool
     ) -> tuple[Csr, Storage]:
-        """Store it in another order, unless that must be, and isn't, the shorter product.
-
-        Returns what is stored.
-        """
+        """Stores it in another order, unless that must be, and isn't, shorter; what is stored."""
         given = storage.precondition
         begin = time.perf_counter()
         order = known_orders.order(ordering, matrix, given.unknowns)
@@ -271,7 +269,7 @@ class Solver:
         return ordered
 
     @mapped.checks()
-    def update(self, A: Any, M: Any = None) -> None:
+    def update(self, A: MatrixLike | RowBlocks, M: ArrayLike | None = None) -> None:
         """Take new values of `A`, whose elements are at the same positions as before.
 
         Parameters
@@ -321,13 +319,13 @@ class Solver:
     @mapped.checks()
     def solve(
         self,
-        b: Any,
-        x0: Any = None,
+        b: ArrayLike,
+        x0: ArrayLike | None = None,
         *,
         rtol: float = 1e-5,
         atol: float = 0.0,
         maxiter: int | None = None,
-        callback: Callable[[Array], object] | None = None,
+        callback: Callable[[NDArray], object] | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Result:
         """Solve ``A @ x = b``.
@@ -365,7 +363,7 @@ class Solver:
         before = counted(self.engine, plan)
         with self.engine.section("cg"):
 
-            def iterate(b: Array, x: Array) -> dict[str, Any]:
+            def iterate(b: NDArray, x: NDArray) -> dict[str, Any]:
                 if self._refined is not None and right.size > 0:
                     return self._refined.solve(b, x, end, watch, progress)
                 return self._parts.iterate(b, x, end, x0 is None, watch, progress)
@@ -436,23 +434,23 @@ class Solver:
             return self._parts.measure_product(made, whole("columns", columns, 1, 2**16))
 
     @mapped.checks()
-    def __matmul__(self, x: Any) -> Array:
+    def __matmul__(self, x: ArrayLike) -> NDArray:
         """The product with a vector of shape (n,), or with k of them, of shape (n, k)."""
         return self._back(multiply_in_groups(self._parts.multiply, self._vectors(x, "x")))
 
-    def matvec(self, x: Any) -> Array:
+    def matvec(self, x: ArrayLike) -> NDArray:
         """The same; ``scipy.sparse.linalg.aslinearoperator`` takes a solver for its matrix."""
         return self.__matmul__(x)
 
     matmat = rmatvec = rmatmat = matvec  # the matrix is hermitian
 
-    def _back(self, vectors: Array) -> Array:
+    def _back(self, vectors: NDArray) -> NDArray:
         return vectors if self._order is None else self._order.back(vectors)
 
     def __repr__(self) -> str:
         return f"<Solver of order {self.shape[0]}, {self.dtype}, cg>"
 
-    def _vectors(self, value: Any, name: str) -> Array:
+    def _vectors(self, value: Any, name: str) -> NDArray:
         """An array of the solver's type, row by row."""
         array = np.asarray(on_host(value))
         settle(array)
@@ -469,7 +467,7 @@ class Solver:
         return np.ascontiguousarray(ordered, self.dtype)
 
     def _result(
-        self, x: Array, found: dict[str, Any], plan: dict[str, Any], overlap: float | None
+        self, x: NDArray, found: dict[str, Any], plan: dict[str, Any], overlap: float | None
     ) -> Result:
         many = x.ndim == 2
         residuals = np.asarray(found["residuals"], float)

@@ -17,14 +17,15 @@ from ..errors import InvalidArgument, InvalidType
 from ..linalg.arrays import check_type
 from ..machine import Machine
 from ..registered import settle
+from ..typing import ArrayLike, MatrixLike
 from .distributed import Storage, core_options
 from .matrices import common_type, on_host
 from .options import FORMATS, number_of
 from .preconditioners import preconditioner_of
-from .row_blocks import as_rows, readable
+from .row_blocks import RowBlocks, as_rows, readable
 from .solver import engine_for
 
-Array = npt.NDArray[Any]
+NDArray = npt.NDArray[Any]
 _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _LESS, _LESS_EQUAL, _SQRT, _ABS, _REAL = range(9)
 _NUMBERS = (int, float, complex, np.number)
 _ZERO = _core.SparseScalar(0)
@@ -236,7 +237,7 @@ class Vector:
         """The same content, which shares memory until one of the two changes."""
         return self._of(self._core.copy())
 
-    def to_array(self) -> Array:
+    def to_array(self) -> NDArray:
         """Wait, and copy the vector to the host: an array of shape (n,)."""
         out = np.empty(self.shape, self.dtype)
         self._core.copy_to(out.ctypes.data, out)
@@ -291,7 +292,7 @@ class Matrix:
     @mapped.checks()
     def __init__(
         self,
-        A: Any,
+        A: MatrixLike | RowBlocks,
         *,
         format: str = "auto",
         parts: int | None = None,
@@ -314,7 +315,7 @@ class Matrix:
             self._core = _core.SparseMatrix(self.engine.core, rows, options, matrix)
 
     @mapped.checks()
-    def vector(self, values: Any) -> Vector:
+    def vector(self, values: ArrayLike) -> Vector:
         """A vector of the matrix's type with a copy of values of shape (n,)."""
         array = np.asarray(on_host(values))
         settle(array)

@@ -229,9 +229,10 @@ def _late_lines(facts: dict[str, Any]) -> list[str]:
     late = facts["late"]
     if not is_late(facts):
         return []
+    share, longest = formats.share(late["share"]), formats.time(late["longest_seconds"])
     return [
-        f"The host saw ends late: {formats.share(late['share'])} of the time passed before ends of"
-        f" several streams were seen at once, {formats.time(late['longest_seconds'])} the longest."
+        f"Operations were seen to end late: {share} of the time passed before ends of several"
+        f" streams were seen at once, {longest} the longest."
     ]
 
 

@@ -23,7 +23,7 @@ def tiles(facts: dict[str, Any]) -> list[dict[str, str]]:
     bound, overlap = facts["bound"], facts["overlap"]
     tasks = formats.plural(facts["totals"]["tasks"], "task")
     devices = formats.plural(len(facts["devices"]), "device")
-    tiles = [_tile("Time", formats.time(facts["seconds"]), f"{tasks} on {devices}")]
+    tiles = [_tile("Run time", formats.time(facts["seconds"]), f"{tasks} on {devices}")]
     if bound:
         words = above(bound["ratio"]).split(" ", 2)
         number = " ".join(words[:2]) if bound["ratio"] >= 1.0005 else "0 %"
@@ -31,12 +31,12 @@ def tiles(facts: dict[str, Any]) -> list[dict[str, str]]:
         if bound["ratio"] >= 3:
             number, rest = f"{words[0]} times", f"the bound of {formats.time(bound['seconds'])}"
         grade = "good" if bound["ratio"] <= 1.05 else "fair" if bound["ratio"] <= 1.25 else "far"
-        tiles.append(_tile("Distance to the bound", number, rest, grade))
+        tiles.append(_tile("Distance from the lower bound", number, rest, grade))
         tiles.append(_limit_tile(bound))
     else:
-        tiles.append(_tile("Distance to the bound", "none", "the trace gives no bound"))
+        tiles.append(_tile("Distance from the lower bound", "none", "the trace gives no bound"))
     if overlap["fraction"] is None:
-        tiles.append(_tile("Overlap", "none", "nothing was copied"))
+        tiles.append(_tile("Overlap of copies and kernels", "none", "nothing was copied"))
     else:
         part, whole = formats.time(overlap["seconds"]), formats.time(overlap["possible_seconds"])
         fraction = overlap["fraction"]
@@ -44,17 +44,17 @@ def tiles(facts: dict[str, Any]) -> list[dict[str, str]]:
         if overlap["possible_seconds"] < 0.01 * facts["seconds"] * len(facts["devices"]):
             grade = ""  # too little to matter
         rest = f"{part} of {whole} possible"
-        tiles.append(_tile("Overlap", formats.share(fraction), rest, grade))
+        tiles.append(_tile("Overlap of copies and kernels", formats.share(fraction), rest, grade))
     return tiles
 
 
 def _limit_tile(bound: dict[str, Any]) -> dict[str, str]:
     number, rest = {
-        "work_seconds": ("Work", "of all kernels, shared by the devices"),
-        "critical_path_seconds": ("Path", "the longest chain of dependent tasks"),
-        "link_seconds": ("Link", f"what must cross {bound['link'] or 'the busiest link'}"),
+        "work_seconds": ("Work", "time of all kernels, divided among devices"),
+        "critical_path_seconds": ("Critical path", "the longest chain of dependent tasks"),
+        "link_seconds": ("Link", f"bytes that must cross {bound['link'] or 'the busiest link'}"),
     }[bound["binding"]]
-    return _tile("What sets the bound", number, rest)
+    return _tile("The lower bound is set by", number, rest)
 
 
 def _tile(title: str, number: str, rest: str, grade: str = "") -> dict[str, str]:
@@ -69,8 +69,8 @@ def bounds(facts: dict[str, Any]) -> list[dict[str, Any]]:
     longest = max(facts["seconds"], *(facts["bound"][key] for key in LIMITS), 1e-12)
     link = facts["bound"]["link"]
     names = {
-        "work_seconds": "Work over devices",
-        "critical_path_seconds": "Longest chain",
+        "work_seconds": "Work, divided among devices",
+        "critical_path_seconds": "Critical path",
         "link_seconds": f"Link {link}" if link else "Busiest link",
     }
     rows = [{"name": "This run", "seconds": facts["seconds"], "css": "run"}]

@@ -16,7 +16,7 @@ from ..analysis.summary import is_late, largest_loss, stream_text, summarize, ve
 from ..trace.reading import load
 from ..trace.trace import Trace
 from . import drawing, glance, panels
-from .timeline import Timeline, why_css
+from .timeline import MEANINGS, Timeline, why_css
 
 _MOST_FOUND = 20
 _ALONE = 0.95  # of all kernels' time: if less, the page says that kernels shared devices
@@ -61,7 +61,10 @@ def to_html(trace: Trace, *, small: bool = False) -> str:
         matrix=panels.matrix(run),
         counters=panels.counters(facts, trace),
         kernels=panels.kernels(facts, timeline),
-        copies=[row | {"css": why_css(row["why"])} for row in facts["copies"]],
+        copies=[
+            row | {"css": why_css(row["why"]), "meaning": MEANINGS.get(row["why"], "")}
+            for row in facts["copies"]
+        ],
         gaps=run.gaps(),
         phases=panels.phases(run),
         streams=[stream | {"text": stream_text(stream)} for stream in facts["pipelines"]],

@@ -31,7 +31,7 @@ def states(run: Analysis) -> list[dict[str, Any]]:
     """Each device's time, divided without remainder."""
     end = run.trace.end
     keys = ("hidden", "alone", "waited", "not_ready", "not_started", "finished")
-    names = ("computing, copies hidden", "computing, no copies", *CAUSES)
+    names = ("computing and copying", "computing only", *CAUSES)
     rows = []
     for use in run.devices:
         parts = [
@@ -160,6 +160,7 @@ def ways(run: Analysis, detail: drawing.Detail) -> list[dict[str, Any]]:
                 "peak": peak,
                 "capacity": capacity,
                 "level": 100 * (capacity or 0.0) / top,
+                "top": top,
                 "little": total < _LITTLE * sum(int(s.bytes.sum()) for s in run.ways.values()),
             }
         )

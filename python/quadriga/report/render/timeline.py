@@ -20,7 +20,15 @@ _KERNEL_COLOURS = 6
 _OUTLINED = drawing.WIDTH // 300  # narrower shapes would vanish behind their outlines
 _CLOSE_UP_KERNELS = 40
 _ORDER = ("panel", "compute", "copy_in", "peer_in", "copy_out")
-_NAMES = {"copy_in": "copy in", "copy_out": "copy out", "peer_in": "peer in"}
+_NAMES = {"copy_in": "copy in", "copy_out": "copy out", "peer_in": "from devices"}
+#: What copies are for, by the reason that the trace gives.
+MEANINGS = {
+    "stage": "operands that a task waits for",
+    "prefetch": "operands, ahead of their tasks",
+    "write_back": "results that the program asked for",
+    "evict": "results, to make room for other operands",
+    "final": "results that no later task changes",
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,7 @@ class Colour:
 
     css: str
     name: str
+    meaning: str = ""
 
 
 class Timeline:
@@ -77,7 +86,11 @@ class Timeline:
         if others:
             kernels.append(Colour("kx", formats.plural(others, "other kernel")))
         found = {row["why"] for row in self.run.copies()}
-        copies = [Colour(why_css(why), why.replace("_", "-")) for why in WHYS if why in found]
+        copies = [
+            Colour(why_css(why), why.replace("_", "-"), MEANINGS[why])
+            for why in WHYS
+            if why in found
+        ]
         if found - set(WHYS):
             copies.append(Colour("cx", "other copies"))
         return {"kernels": kernels, "copies": copies}
@@ -149,14 +162,14 @@ class Timeline:
             return []
         width = max(int(end * _CLOSE_UP_KERNELS / most), 1)
         middle = (end - width) // 2
-        windows = {"Start": 0, "Middle": middle, "End": end - width}
+        windows = {"start": 0, "middle": middle, "end": end - width}
         return [self._close_up(name, at, at + width) for name, at in windows.items()]
 
     def _close_up(self, name: str, start: int, end: int) -> dict[str, Any]:
         shown = [self._cut(lane, start, end) for lane in self.lanes]
         most = self.detail.close_up_spans
         while sum(len(lane.spans) for lane in shown) > most and end - start > 1000:
-            middle = start if name == "Start" else end if name == "End" else (start + end) // 2
+            middle = start if name == "start" else end if name == "end" else (start + end) // 2
             half = (end - start) // 4
             start, end = max(middle - half, start), min(middle + half, end)
             shown = [self._cut(lane, start, end) for lane in shown]
