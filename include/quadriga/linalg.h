@@ -95,9 +95,9 @@ struct Held {
 
 struct FactorOptions {
   Uplo uplo = Uplo::upper;
-  /// Factorizes a view in its own memory, where the factor lives from then on: the memory must
-  /// outlive the factor, and is current once the factor is unpacked, brought home or destroyed.
+  /// Factorizes a view in its own memory, which must outlive the factor and holds it from then on.
   bool overwrite = false;
+  bool lazy = false;  ///< With overwrite: home only once unpacked, brought home or destroyed.
 };
 
 struct FactorContent;

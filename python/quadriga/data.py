@@ -94,6 +94,8 @@ class OnHost:
         self._view = view = data.place.array.view()
         if self._mode == "r":
             view.flags.writeable = False
+        elif place.lent is not None:
+            place.lent.open()
         self._among = registered.held_here()
         self._among.append(self)
         return view
@@ -106,6 +108,8 @@ class OnHost:
     ) -> None:
         if self._view is not None and self._mode != "r":
             self._view.flags.writeable = False
+            if self._data.place.lent is not None:
+                self._data.place.lent.close()
         if self in self._among:
             self._among.remove(self)
         access, self._access, self._view = self._access, None, None
@@ -154,7 +158,7 @@ class Data(Registered):
 
         The block starts once the tasks that conflict with it have ended and the array is current;
         conflicting tasks submitted later wait for its end. The host must access `resident` arrays
-        this way.
+        this way, which are read-only else where devices have memory of their own.
 
         Parameters
         ----------
@@ -222,6 +226,8 @@ class Data(Registered):
         found = self.place.array
         if found is not None:
             self.wait()
+            if self.place.lent is not None:
+                found = np.asarray(self.place.given)  # which the program can't write
         elif copy is False:
             raise ValueError(f"{self!r} has no array on the host, so that it has to be copied")
         else:

@@ -24,6 +24,7 @@ from . import _core
 from .codelets import Codelet
 from .errors import Error
 from .place import Retired
+from .residence import Lending
 from .tasks import Tasks
 
 _living: dict[int, weakref.ref[Any]] = {}  # engines, in the order in which they were made
@@ -49,6 +50,7 @@ class Ending:
         self._tasks = tasks
         self._retired = retired
         self._codelets = codelets
+        self.lending = Lending()
         _living[self._number] = weakref.ref(engine)
 
     def end(self) -> Error | None:
@@ -77,6 +79,7 @@ class Ending:
             raise
         self._tasks.closed = True
         self._core.close()
+        self.lending.give_back()
         self._tasks.pending.clear()
         self._retired.clear()
         self._codelets.clear()
@@ -116,6 +119,7 @@ class Ending:
         if self._take():
             self._tasks.closed = True
             self._core.close_later([self._tasks, self._retired, self._codelets])
+            self.lending.give_back()
 
     def _take(self) -> bool:
         if self.is_due:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, cuda_libraries, current, mapped, others, registered
+from . import _core, cuda_libraries, current, mapped, others, registered, residence
 from .arguments import device_index, flag, path_of, seconds_of, sizes, switch, text_of, whole
 from .beside import target_of, write_beside
 from .codelets import Codelet
@@ -176,8 +176,8 @@ class Engine:
             x[::-1], is for tasks on the host and on emulated devices only. Tasks on the device
             where the array lies use it in place, after the work queued on its owner's stream.
         resident : bool
-            Replicas on devices outlive `wait`, so that later tasks copy less. The program then
-            accesses the array only within `Data.on_host`.
+            Replicas on devices outlive `wait`, so that later tasks copy less. The program accesses
+            the array only within `Data.on_host`; where devices have memory, it is read-only else.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class Engine:
         if isinstance(found, np.ma.MaskedArray):
             raise InvalidArgument("masked arrays are not supported; pass their values, a.data")
         if isinstance(found, np.ndarray):
-            found = np.asarray(mapped.watch(found))  # devices know nothing of subclasses
+            found = residence.opened(np.asarray(mapped.watch(found)))  # a subclass no more
         if not isinstance(found, (np.ndarray, DeviceArray)):
             raise InvalidArgument(
                 f"expected an array, got {type(array).__name__}: a copy would hide the results"
@@ -206,11 +206,10 @@ class Engine:
             registered.note(self)
         if isinstance(found, np.ndarray):
             layout = layout_of(found)
-            size = (layout.rows, layout.cols, layout.ld, layout.core_dtype)
-            core = self.core.add(layout.start_of(found), *size, resident)
-            place = Place(
-                core, layout, found, self._retired, array, found.flags.writeable, resident
-            )
+            core = self.core.add(layout.start_of(found), *layout.core_sizes, resident)
+            writable = found.flags.writeable
+            place = Place(core, layout, found, self._retired, array, writable, resident)
+            self._ending.lending.lend(place, self.machine)
             self._remember(place, array)
             self._forget_retired()  # after it: what is registered again stays where it is
             return Data(self, place)
@@ -484,7 +483,8 @@ class Engine:
     def _forget_retired(self, least: int = 1) -> None:
         """Removes released data, from so many on; not in a body, for which their tasks may wait."""
         if len(self._retired) >= least and not _core.inside_body():
-            self.core.remove(self._retired)
+            with self._ending.lending.leaves(self._retired):
+                self.core.remove(self._retired)
 
     @cached_property
     def _tile_room(self) -> TileRoom:

@@ -51,6 +51,10 @@ class Layout:
     def core_dtype(self) -> _core.DType:
         return _TYPES.get(self.dtype, _core.DType.bytes)
 
+    @property
+    def core_sizes(self) -> tuple[int, int, int, _core.DType]:
+        return self.rows, self.cols, self.ld, self.core_dtype
+
     def view(self, address: int, ld: int, writable: bool) -> Array:
         """The array at another address with another leading dimension."""
         unit = self.dtype.itemsize if self.dtype in _TYPES else 1

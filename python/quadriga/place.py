@@ -11,9 +11,11 @@ import numpy as np
 
 from . import _core
 from .layout import Array, Layout
+from .residence import Lent, is_lent
 
-#: Data that nobody holds any more, and the arrays that they still may be written to.
-Retired = deque[tuple[_core.Data, Any]]
+#: Data that nobody holds any more, the arrays that they still may be written to, and what keeps
+#: the program from writing these.
+Retired = deque[tuple[_core.Data, Any, Lent | None]]
 
 
 class Place:
@@ -25,7 +27,7 @@ class Place:
 
     __slots__ = (
         "__weakref__", "_retired", "address", "array", "core", "frozen", "given", "layout",
-        "resident", "writable",
+        "lent", "resident", "writable",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +48,7 @@ class Place:
         self.resident = resident
         self.address = layout.start_of(array) if array is not None else None
         self.frozen: Array | None = None  # its view for those who read it, once there was one
+        self.lent: Lent | None = None  # while the program can't write its array
         self._retired = retired
 
     def view(self, address: int, ld: int, access: str) -> Array:
@@ -67,7 +70,12 @@ class Place:
             and array.shape == self.layout.shape
             and array.strides == self.layout.strides
             and array.dtype is self.layout.dtype
-            and (not isinstance(array, np.ndarray) or array.flags.writeable == self.writable)
+            and (
+                self.lent is not None
+                or not isinstance(array, np.ndarray)
+                or array.flags.writeable == self.writable
+                or (self.writable and is_lent(array))
+            )
         )
 
     def is_at(self, address: int) -> bool:
@@ -75,4 +83,4 @@ class Place:
         return address == self.address
 
     def __del__(self) -> None:
-        self._retired.append((self.core, self.given))
+        self._retired.append((self.core, self.given, self.lent))

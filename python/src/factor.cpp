@@ -60,12 +60,12 @@ class PyFactor {
 
 linalg::Uplo uplo_of(bool lower) { return lower ? linalg::Uplo::lower : linalg::Uplo::upper; }
 
-PyFactor cho_factor(const PyEngine& engine, const Matrix& a, bool lower, bool overwrite,
+PyFactor cho_factor(const PyEngine& engine, const Matrix& a, bool lower, bool overwrite, bool lazy,
                     const CallOptions& options) {
   const auto state = engine.state();
   auto made = std::make_shared<Factor>();
-  call(state, options, [made, a, lower, overwrite](Engine& e, const linalg::Options& given) {
-    *made = linalg::cho_factor(e, a, {uplo_of(lower), overwrite}, given);
+  call(state, options, [made, a, lower, overwrite, lazy](Engine& e, const linalg::Options& given) {
+    *made = linalg::cho_factor(e, a, {uplo_of(lower), overwrite, lazy}, given);
   });
   return {state, std::move(*made), overwrite ? options.keep : nb::none()};
 }
@@ -155,7 +155,7 @@ void bind_factor(nb::module_& module) {
           nb::arg("path"), nb::arg("options"))
       .def("held", held, nb::sig("def held(self) -> tuple[int, list[int], int]"));
   module.def("cho_factor", cho_factor, nb::arg("engine"), nb::arg("a"), nb::arg("lower"),
-             nb::arg("overwrite"), nb::arg("options"));
+             nb::arg("overwrite"), nb::arg("lazy"), nb::arg("options"));
   module.def("factor_from", factor_from, nb::arg("engine"), nb::arg("c"), nb::arg("lower"),
              nb::arg("options"));
   module.def("load_factor", load, nb::arg("engine"), nb::arg("path"), nb::arg("options"));

@@ -234,7 +234,7 @@ void posv(quadriga_engine* handle, char uplo, std::int64_t n, std::int64_t nrhs,
           std::int64_t lda, void* b, std::int64_t ldb) {
   solve<T>(handle, uplo, n, nrhs, a, lda, b, ldb,
            [](Engine& engine, linalg::Uplo part, const auto& a_view, const auto& b_view) {
-             const linalg::Factor factor = linalg::cho_factor(engine, a_view, {part, true});
+             const linalg::Factor factor = linalg::cho_factor(engine, a_view, {part, true, true});
              factor.solve(b_view);
              factor.bring_home();
            });

@@ -3,6 +3,7 @@
 #include "linalg/factor.h"
 
 #include "device/kinds.h"
+#include "engine/engine_access.h"
 #include "engine/named_call.h"
 #include "linalg/call_plan.h"
 #include "linalg/check.h"
@@ -43,6 +44,13 @@ Data FactorTiles::tile(std::int64_t i, std::int64_t j) {
                              {true})
              : engine_.temporary(down, right, dtype(), {true});
   return data;
+}
+
+void FactorTiles::bring_home() const {
+  TaskGroup none;
+  std::vector<Data> all;
+  for_each([&](Data data) { all.push_back(data); });
+  EngineAccess::wait(engine_, none, all);
 }
 
 std::vector<DeviceId> FactorTiles::holders() const {
@@ -111,6 +119,8 @@ Factor cho_factor(Engine& engine, const Matrix& a, const FactorOptions& factor,
     }
     submit_cholesky(run, impl->triangle(), plan.triangle, plan.group, fill);
     run.wait();
+    // While what is registered there is held: who reads it from now on finds the factor.
+    if (in_place && !factor.lazy) impl->tiles->bring_home();
   } catch (...) {
     impl->tiles->discard();
     throw;

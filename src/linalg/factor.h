@@ -21,6 +21,8 @@ class FactorTiles final : public Tiles {
 
   Engine& engine() const noexcept { return engine_; }
   bool has_home() const noexcept { return home_.data != nullptr; }
+  /// Home gets the content that it lacks, in one go; replicas on devices stay.
+  void bring_home() const;
   /// What the tiles hold is no factor, and needn't go home.
   void discard() noexcept { discard_ = true; }
   template <class Visit>

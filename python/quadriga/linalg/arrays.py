@@ -14,6 +14,7 @@ from .. import _core, mapped
 from ..errors import InvalidArgument, InvalidType
 from ..foreign import DeviceArray, Kind, Registered, kind_of, seen
 from ..registered import settle
+from ..residence import opened
 from .sources import Source
 from .wrapped import Stored, as_source
 
@@ -57,7 +58,7 @@ def as_input(value: Any, name: str) -> Input:
         array = np.asarray(array)
     settle(array)
     check_type(array.dtype, name)
-    found: Dense = array
+    found: Dense = opened(array)
     return found
 
 
@@ -78,7 +79,8 @@ def as_output(value: Any, name: str) -> Dense:
         raise InvalidArgument(f"{name} is a {type(value).__name__}; expected an array")
     mapped.watch(found)
     settle(found, writes=True)
-    return found
+    target: Dense = opened(found)
+    return target
 
 
 def check_type(dtype: DType, name: str) -> None:

@@ -299,8 +299,8 @@ def cho_factor(
     lower : bool
         Compute the lower factor, ``a = l @ l.conj().T``, instead of the upper one.
     overwrite_a : bool
-        Factorize in the memory of `a`, which holds the factor once it is unpacked. Without
-        contiguous rows or columns the factor gets memory of its own.
+        Factorize in the memory of `a`, which then holds the factor, and mustn't change while that
+        is used. Without contiguous rows or columns the factor gets memory of its own.
     check_finite : bool
         Reject infinities and NaNs in arrays.
     check_symmetric : bool or float
@@ -355,11 +355,13 @@ def factorize(
     described = call.matrix(matrix)
     if described.is_strided():  # factorized in a copy, even with overwrite_a
         memory = None
+    is_own = not share_memory(memory, given)  # nobody else sees it
     core = _core.cho_factor(
         call.core,
         described,
         lower,
         memory is not None,
+        is_own,
         call.options(matrix, part=part),
     )
     return Factor(call.engine, core, memory, kind)

@@ -121,13 +121,31 @@ TEST(Factor, DevicesOfFewTiles) {
   }
 }
 
-TEST(Factor, OverwrittenMemoryHoldsTheFactorOnceItIsBroughtHome) {
+TEST(Factor, OverwrittenMemoryHoldsTheFactorWhenTheCallEnds) {
+  for (const char* const devices : {"cpu:2", "emulated:2,memory=1MiB"}) {
+    Array given = spd_matrix(40, DType::float64, Lay::columns, 13);
+    Array out(40, 40, DType::float64);
+    const auto engine = make_engine(devices);
+    const Data known = engine->data(given.view().data, 40, 40, 40, DType::float64);
+    const Factor factor = cho_factor(*engine, given.view(), {Uplo::lower, true}, {.tile = 16});
+    factor.unpack(out.view());
+    for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(given.get(i, i / 2), out.get(i, i / 2));
+    const auto at_home = engine->counters().bytes();
+    const HostAccess access = engine->on_host(known, Access::read);
+    factor.bring_home();
+    EXPECT_EQ(engine->counters().bytes(), at_home);
+    for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(given.get(i, i / 2), out.get(i, i / 2));
+  }
+}
+
+TEST(Factor, OverwrittenMemoryHoldsALazyFactorOnceItIsBroughtHome) {
   for (const char* const devices : {"cpu:2", "emulated:2,memory=1MiB"}) {
     const auto engine = make_engine(devices);
     const Array a = spd_matrix(40, DType::float64, Lay::rows, 13);
     Array given = a;
     Array out(40, 40, DType::float64);
-    const Factor factor = cho_factor(*engine, given.view(), {Uplo::lower, true}, {.tile = 16});
+    const FactorOptions lazily{Uplo::lower, true, true};
+    const Factor factor = cho_factor(*engine, given.view(), lazily, {.tile = 16});
     factor.unpack(out.view());
     factor.bring_home();
     for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(given.get(i, i / 2), out.get(i, i / 2));
