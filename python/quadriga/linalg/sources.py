@@ -18,6 +18,7 @@ from ..blas import one_thread
 from ..completion import hides
 from ..errors import InvalidArgument, InvalidType
 from ..layout import layout_of_new
+from ..ready import ready
 from ..results import own_arguments, refuse_kept
 
 Array = npt.NDArray[Any]
@@ -367,7 +368,7 @@ class Covariance(Source):
 
 
 def _points(points: npt.ArrayLike) -> Array:
-    array = np.ascontiguousarray(points, dtype=float)
+    array = np.ascontiguousarray(ready(points), dtype=float)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
