@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from . import _core, registered
+from . import _core, mapped, registered
 from .errors import InvalidType
 
 DEEPEST = 8  # holders in holders
@@ -118,6 +118,7 @@ def _frozen(value: Any, depth: int, made: Made) -> Any:
     kind = type(value)
     if kind in _CONSTANT:
         return value
+    mapped.watch(value)
     if kind is memoryview:
         return _memory_of(value)
     if kind in FROZEN:

@@ -8,6 +8,7 @@ import gc
 import mmap
 import os
 import shutil
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,6 +53,55 @@ def test_a_task_whose_input_was_truncated_fails_by_the_files_name(devices, tmp_p
         with pytest.raises(quadriga.IoError, match=r"a\.npy"):
             engine.wait()
         del x, task, a
+        forget(engine)
+
+
+HOLDERS = {
+    "itself": lambda a: a,
+    "a part": lambda a: a[10:],
+    "a list": lambda a: [a],
+    "deep": lambda a: {"of": ([a[3]], 1)},
+    "memory": lambda a: memoryview(a),
+    "the map": lambda a: a.base,
+}
+
+
+def last_of(p):
+    """The last element of an array in a parameter."""
+    while isinstance(p, (list, tuple, dict)):
+        p = p["of"] if isinstance(p, dict) else p[0]
+    return np.frombuffer(p, np.uint8)[-1] if isinstance(p, mmap.mmap) else np.asarray(p).flat[-1]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("mode", ["r", "r+"])
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
+def test_a_parameter_that_was_truncated_fails_its_task(hold, mode, devices, tmp_path):
+    """Of memory that the program may write, and of memoryviews, submit() makes copies."""
+    path, a = mapped(tmp_path, mode)
+    go = threading.Event()
+
+    def last(p):
+        go.wait(60)
+        return last_of(p)
+
+    with quadriga.Engine(devices) as engine:
+        body = quadriga.codelet(access=[], host_only=False)(last)
+        if hold is HOLDERS["the map"] or (mode == "r" and hold is not HOLDERS["memory"]):
+            task = engine.submit(body, p=hold(a))
+            os.truncate(path, 1000)
+            go.set()
+            with pytest.raises(quadriga.IoError, match=r"a\.npy: the file became shorter"):
+                task.result()
+            del task
+        else:
+            os.truncate(path, 1000)
+            go.set()
+            with pytest.raises(quadriga.IoError, match=r"a\.npy: the file became shorter"):
+                engine.submit(body, p=hold(a)).result()
+        with pytest.raises(quadriga.IoError, match=r"a\.npy"):
+            engine.wait()
+        del a
         forget(engine)
 
 
