@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
 import mmap
 import os
@@ -17,7 +19,7 @@ import numpy as np
 import pytest
 
 import quadriga
-from quadriga import _core, linalg
+from quadriga import _core, linalg, sparse
 from quadriga import mapped as watched
 
 DEVICES = ["cpu:2", "emulated:2,memory=1MiB"]
@@ -93,15 +95,97 @@ def test_a_parameter_that_was_truncated_fails_its_task(hold, mode, devices, tmp_
             go.set()
             with pytest.raises(quadriga.IoError, match=r"a\.npy: the file became shorter"):
                 task.result()
+            with pytest.raises(quadriga.IoError, match=r"a\.npy"):
+                engine.wait()
             del task
         else:
             os.truncate(path, 1000)
             go.set()
             with pytest.raises(quadriga.IoError, match=r"a\.npy: the file became shorter"):
-                engine.submit(body, p=hold(a)).result()
-        with pytest.raises(quadriga.IoError, match=r"a\.npy"):
-            engine.wait()
+                engine.submit(body, p=hold(a))
         del a
+        forget(engine)
+
+
+def cut(folder: Path, name: str) -> np.ndarray:
+    """A mapped array whose file is truncated before anybody reads it."""
+    np.save(folder / name, np.eye(ORDER))
+    array = np.load(folder / name, mmap_mode="r")
+    os.truncate(folder / name, 1000)
+    return array
+
+
+USES = {
+    "a product": lambda engine, a: linalg.matmul(a, np.eye(ORDER), engine=engine),
+    "a list": lambda engine, a: linalg.matmul([a[0], a[1]], np.eye(ORDER), engine=engine),
+    "other types": lambda engine, a: linalg.matmul(a, np.eye(ORDER, dtype="D"), engine=engine),
+    "a solve": lambda engine, a: linalg.solve(np.eye(ORDER), a, engine=engine),
+    "an operand": lambda engine, a: engine.submit(SUM, engine.data(a).read()).result(),
+    "a parameter": lambda engine, a: engine.submit(SUM_OF, p=a).result(),
+    "a sparse matrix": lambda engine, a: sparse.cg(a, np.ones(ORDER), engine=engine),
+    "rows": lambda engine, a: sparse.cg(
+        sparse.RowBlocks(ORDER, lambda first, last: a[first:last]), np.ones(ORDER), engine=engine
+    ),
+}
+SUM = quadriga.codelet(access=["read"], host_only=False)(lambda x: x.sum())
+SUM_OF = quadriga.codelet(access=[], host_only=False)(lambda p: np.sum(p))
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_an_error_is_of_who_read_the_file(use, devices, tmp_path):
+    """And names that file, not another one that was truncated."""
+    kept = [cut(tmp_path, "first.npy"), cut(tmp_path, "second.npy")]
+    whole = np.ones((ORDER, ORDER))
+    for a, name in zip(kept, ("first", "second"), strict=True):
+        engine = quadriga.Engine(devices)  # which tells again when it ends, if it has the array
+        with contextlib.closing(engine), quadriga.Engine(devices) as other:
+            with pytest.raises(quadriga.IoError, match=rf"{name}\.npy: the file became shorter"):
+                use(engine, a)
+            for each in (engine, other):
+                assert linalg.matmul(whole, whole, engine=each)[0, 0] == ORDER
+                assert each.submit(SUM, each.data(whole).read()).result() == ORDER**2
+                assert each.submit(SUM_OF, p=whole).result() == ORDER**2
+                assert sparse.cg(np.eye(9), np.ones(9), engine=each)[1] == 0
+            other.wait()
+    del kept, a
+    gc.collect()
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_the_other_of_two_tasks_has_its_result(devices, tmp_path):
+    a, whole = cut(tmp_path, "a.npy"), np.ones(3)
+    with quadriga.Engine(devices) as engine:
+        for by_name in (False, True):
+            if by_name:
+                failed = engine.submit(SUM_OF, p=[a])
+            else:
+                failed = engine.submit(SUM, engine.data(a).read())
+            well = engine.submit(SUM, engine.data(whole).read())
+            while not failed.done():
+                time.sleep(0.001)
+            assert well.result() == 3
+            with pytest.raises(quadriga.IoError, match=r"a\.npy"):
+                engine.wait()
+            with pytest.raises(quadriga.IoError, match=r"a\.npy"):
+                failed.result()
+        del a, failed
+        forget(engine)
+
+
+def element(a, i, j):
+    return a[i, j]
+
+
+def test_a_function_that_reads_a_truncated_file(tmp_path):
+    """Nobody was given its array, or others were: the call during which it was read fails."""
+    a = cut(tmp_path, "a.npy")
+    with quadriga.Engine("cpu:2") as engine:
+        data = engine.data(a)
+        source = linalg.from_function(ORDER, functools.partial(element, a))
+        with pytest.raises(quadriga.IoError, match=r"a\.npy"):
+            linalg.matmul(source, np.eye(ORDER), engine=engine)
+        del data, a, source
         forget(engine)
 
 
@@ -159,7 +243,8 @@ def test_a_file_that_is_whole_did_not_become_shorter(tmp_path, monkeypatch, free
     path, array = mapped(tmp_path, "r+")
     size = path.stat().st_size
     watched.watch(array)
-    monkeypatch.setattr(_core, "truncated_mapping", lambda: str(path))
+    place = np.frombuffer(array.base, np.uint8).ctypes.data
+    monkeypatch.setattr(_core, "truncated_mappings", lambda: [place])
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
     with pytest.raises(quadriga.IoError, match=rf"a\.npy: its disk {state}; what was written"):
         watched.check()

@@ -16,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
+from .. import _core, mapped
 from ..arguments import either
 from ..beside import target_of
 from ..engine import Engine
@@ -142,6 +142,7 @@ class Factor:
         self, b: ArrayLike, overwrite_b: bool = ..., check_finite: bool = ..., *,
         progress: Progress = ...,
     ) -> Array: ...  # fmt: skip
+    @mapped.checks()
     def solve(
         self,
         b: ArrayLike,
@@ -276,6 +277,7 @@ def square(value: Any, name: str = "a") -> Input:
     return found
 
 
+@mapped.checks()
 def cho_factor(
     a: ArrayLike,
     lower: bool = False,
@@ -383,6 +385,7 @@ def cho_solve(
     check_finite: bool = ..., *, tile: int | None = ..., reproducible: bool | None = ...,
     engine: Engine | None = ..., devices: str | Machine | None = ..., progress: Progress = ...,
 ) -> Array: ...  # fmt: skip
+@mapped.checks()
 def cho_solve(
     c_and_lower: Factor | tuple[ArrayLike, bool],
     b: ArrayLike,
@@ -484,8 +487,7 @@ def _solve(
 def _solve_wider(factor: Factor, right: ArrayLike, dtype: DType, progress: Progress) -> Array:
     """A right-hand side of a type that the factor's can't hold: solved with a converted factor."""
     unpacked = as_input(factor.unpack(), "c")
-    is_on_device = isinstance(unpacked, DeviceArray)
-    c: Any = unpacked if is_on_device else np.asarray(unpacked, dtype=dtype)
+    c: Any = unpacked if isinstance(unpacked, DeviceArray) else np.asarray(unpacked, dtype=dtype)
     return cho_solve((c, factor.lower), right, False, False, engine=factor.engine,
                      progress=progress)  # fmt: skip
 
