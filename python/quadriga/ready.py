@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from . import mapped
+from .errors import InvalidType
 from .foreign import DeviceArray, seen
+from .given import Promised
 from .registered import settle
 
 _NUMBERS = frozenset({bool, int, float, complex})
@@ -28,6 +30,11 @@ def ready(value: Any, depth: int = 0) -> Any:
             for each in value:
                 ready(each, depth + 1)
         return value
+    if isinstance(value, Promised):
+        raise InvalidType(
+            "a Future was given, and an array is expected: give its result(), or the Data that its "
+            "task writes"
+        )
     found = _array_of(value)
     if isinstance(found, np.ndarray):
         mapped.watch(found)

@@ -307,8 +307,18 @@ def test_a_temporary_is_an_input_of_linalg(engine):
     data = engine.temporary((4, 4))
     engine.submit(double, engine.data(np.eye(4)).read(), data.write())
     np.testing.assert_allclose(linalg.matmul(data, np.eye(4), engine=engine), 2 * np.eye(4))
-    with pytest.raises(quadriga.InvalidArgument, match="expected an array"):
+    with pytest.raises(quadriga.InvalidArgument, match="out is a temporary, .* or Data of one"):
         linalg.matmul(np.eye(4), np.eye(4), out=data, engine=engine)
+
+
+def test_a_future_is_no_input_of_linalg(engine):
+    future = engine.submit(quadriga.codelet(access=[], cost=COST)(lambda: np.eye(4)))
+    for given in (future, [future]):
+        with pytest.raises(quadriga.InvalidType, match=r"give its result\(\), or the Data"):
+            linalg.matmul(given, np.eye(4), engine=engine)
+    with pytest.raises(quadriga.InvalidArgument, match="out is a Future; expected an array"):
+        linalg.matmul(np.eye(4), np.eye(4), out=future, engine=engine)
+    engine.wait()
 
 
 def test_linalg_inside_of_on_host(engine):

@@ -74,6 +74,11 @@ def kind_for(name: str, **values: Any) -> Kind:
 def as_output(value: Any, name: str) -> Dense:
     """An array that results are to go to, of any kind."""
     found = seen(value)
+    if isinstance(found, Registered):
+        raise InvalidArgument(
+            f"{name} is a temporary, which has no array; expected an array, or Data of one, as "
+            "engine.data(array)"
+        )
     if not isinstance(found, (np.ndarray, DeviceArray)):
         raise InvalidArgument(f"{name} is a {type(value).__name__}; expected an array")
     mapped.watch(found)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core, mapped
-from ..arguments import either
+from ..arguments import either, file_of
 from ..beside import target_of
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType
@@ -184,7 +184,7 @@ class Factor:
             self._core.unpack(call.matrix(out), bool(clean), call.options(out))
             return self._kind.give(out)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | bytes | os.PathLike[str]) -> None:
         """Write the factor to a file, which `load` reads; the file is either complete or absent.
 
         Raises
@@ -193,12 +193,12 @@ class Factor:
             If the file can't be written, for example on a full disk; the message names it.
         """
         with self._lock:
-            self._core.save(str(target_of(path)), self._options())
+            self._core.save(str(target_of(file_of("path", path))), self._options())
 
     @classmethod
     def load(
         cls,
-        path: str | os.PathLike[str],
+        path: str | bytes | os.PathLike[str],
         *,
         engine: Engine | None = None,
         devices: str | Machine | None = None,
@@ -210,8 +210,9 @@ class Factor:
         IoError
             If the file is missing, truncated, damaged, no factor or of another version.
         """
+        file = file_of("path", path)
         with start("load", engine, devices, None, None) as call:
-            return cls(call.engine, _core.load_factor(call.core, os.fspath(path), call.options()))
+            return cls(call.engine, _core.load_factor(call.core, file, call.options()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles as its file; it is loaded on the default engine of its process."""
@@ -471,8 +472,7 @@ def _solve(
 ) -> Array:
     _fits(factor.shape, right)
     check_finite(right, finite)
-    wanted = lapack_type(right)
-    dtype = factor.dtype
+    wanted, dtype = lapack_type(right), factor.dtype
     if np.result_type(wanted, dtype) != dtype:
         return _solve_wider(factor, b, np.result_type(wanted, dtype), progress)
     kind = kind_of(b) or Kind()
