@@ -140,6 +140,8 @@ class Tasks:
 
     def _read_wrong(self, record: Record) -> IoError | None:
         """Names a mapped file that became shorter, if the task was given it or nobody is."""
+        if not mapped.is_used():
+            return None
         arrays = (place.array for place in record.places)
         error = mapped.failure_of(itertools.chain(arrays, leaves(record.parameters.values())))
         return error or mapped.unclaimed()
