@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, cuda_libraries, current, mapped, others, registered
+from . import _core, cuda_libraries, current, others, registered
 from .arguments import device_index, flag, path_of, seconds_of, sizes, switch, text_of, whole
 from .beside import target_of, write_beside
 from .codelets import Codelet
@@ -197,7 +197,7 @@ class Engine:
         if isinstance(found, np.ma.MaskedArray):
             raise InvalidArgument("masked arrays are not supported; pass their values, a.data")
         if isinstance(found, np.ndarray):
-            found = np.asarray(mapped.watch(found))  # devices know nothing of subclasses
+            found = np.asarray(self._tasks.files.watch(found))  # devices know nothing of subclasses
         if not isinstance(found, (np.ndarray, DeviceArray)):
             raise InvalidArgument(
                 f"expected an array, got {type(array).__name__}: a copy would hide the results"
@@ -290,7 +290,7 @@ class Engine:
         place = _NO_DEVICE if device is None else self._device_index(device)
         rank = 0 if priority == 0 else whole("priority", priority, -(2**31), 2**31 - 1)
         try:
-            kept = parameters and frozen(parameters)
+            kept = parameters and frozen(parameters, tasks.files)
             record = Record(tasks.next_number(), codelet, operands, kept)
         except registered.ContentLost as lost:
             record = lacking(tasks.next_number(), codelet, operands, lost)
@@ -336,7 +336,7 @@ class Engine:
         """
         self._tasks.wait(seconds_of(timeout))
         self._forget_retired()
-        mapped.check()
+        self._tasks.files.check()
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
         """Wait for the tasks that access the data; timeout and errors as in `wait`."""
