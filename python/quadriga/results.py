@@ -107,8 +107,10 @@ def own_arguments(
     memories: list[Any],
     own: Sequence[Any] = (),
 ) -> None:
-    """The same for an exception's arguments and attributes; what can't be copied is replaced by
-    its type.
+    """The same for an exception's arguments and attributes.
+
+    What can't be copied is replaced by its type; not what is too large to be looked into, if no
+    operand's memory ends with the task.
     """
     if exception.args:
         carried = [[each] for each in exception.args]
@@ -126,9 +128,12 @@ def _own_of(
     own: Sequence[Any],
 ) -> Any:
     name = type(held[0]).__name__
+    given = None if memories else held[0]
     try:
         return owned(held, places, memories, own)
-    except InvalidType:
+    except InvalidType as error:
+        if given is not None and isinstance(error.__context__, TooMany):
+            return given
         return f"<{name} of an operand>"
 
 

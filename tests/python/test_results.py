@@ -296,6 +296,21 @@ def test_what_an_exception_carries_is_copied(access, devices):
             engine.wait()
 
 
+def test_an_exception_keeps_what_is_too_large_to_be_looked_into(monkeypatch):
+    monkeypatch.setattr(hidden, "MOST", 10)
+    large = Box([Box(n) for n in range(100)])
+
+    @quadriga.codelet(access=["update"])
+    def failing(x):
+        raise Carrying(part(x), large)
+
+    with quadriga.Engine("cpu:1") as engine:
+        error = engine.submit(failing, engine.data(np.arange(9.0)).update()).exception()
+        assert error.second is error.args[2] is large
+        with pytest.raises(Carrying):
+            engine.wait()
+
+
 def test_what_an_exception_of_a_fine_task_carries_is_copied():
     @quadriga.codelet(access=["update"])
     def failing(x):
