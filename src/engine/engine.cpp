@@ -423,6 +423,7 @@ const Machine& Engine::machine() const noexcept { return impl_->machine; }
 const Machine& EngineAccess::truth(const Engine& engine) noexcept {
   return engine.impl_->truth ? *engine.impl_->truth : engine.impl_->machine;
 }
+Kept& kept_with(const Engine& engine) { return EngineAccess::impl(engine).kept; }
 const EngineOptions& Engine::options() const noexcept { return impl_->options; }
 bool Engine::host_only() const noexcept { return impl_->on_host; }
 Nanoseconds Engine::now() const noexcept { return impl_->executor->now(); }
