@@ -88,6 +88,26 @@ def test_too_few_threads_are_an_error(devices, calls):
         assert said[-1] == "ended"
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="counts threads of a user without any other")
+@pytest.mark.parametrize("calls", ["stream", "stream_through_bodies"])
+def test_a_source_without_a_thread_is_an_error(calls):
+    said = run(
+        """
+        faulthandler.dump_traceback_later(20, exit=True)
+        os.setgid(65534), os.setuid(60_000 + os.getpid() % 5_000)
+        # Two workers and the thread that drives the stream can be started, and no other.
+        limit = len(os.listdir("/proc/self/task")) + 3
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
+        try:
+            globals()[sys.argv[1]]("cpu:2")
+        except quadriga.Unavailable as error:
+            print(error)
+        """,
+        calls,
+    )
+    assert "can't start a thread" in said[0], said
+
+
 @pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=200MiB"])
 @pytest.mark.parametrize("spare", [0, 60, 130, 200, 330, 460, 600, 800])
 def test_too_little_memory_is_an_error(devices, spare):
