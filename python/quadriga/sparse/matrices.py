@@ -93,7 +93,11 @@ def on_host(value: Any) -> Any:
         )
     if _is_torch(value):
         return ready(value.detach()).cpu().numpy()
-    return ready(value).get() if _is_cupy(value) else ready(value)
+    if _is_cupy(value):
+        if hasattr(value, "__cuda_array_interface__"):  # else nothing of it can be registered
+            ready(value)
+        return value.get()
+    return ready(value)
 
 
 def _is_torch(value: Any) -> bool:
