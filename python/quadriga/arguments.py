@@ -76,6 +76,13 @@ def path_of(name: str, value: Any) -> str:
     return found
 
 
+def file_of(name: str, value: Any) -> str:
+    """A file's name, as `open` takes it."""
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return os.fsdecode(value)
+    raise InvalidType(f"{name} is {value!r}; expected a file's name: str, bytes or os.PathLike")
+
+
 def device_index(device: Any, names: Sequence[str]) -> int:
     """The place of a device that is given by number or name."""
     if isinstance(device, str) and device in names:

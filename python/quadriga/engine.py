@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, cuda_libraries, current, mapped, others, registered, residence
+from . import _core, cuda_libraries, current, others, registered, residence
 from .arguments import device_index, flag, path_of, seconds_of, sizes, switch, text_of, whole
 from .beside import target_of, write_beside
 from .codelets import Codelet
@@ -197,7 +197,7 @@ class Engine:
         if isinstance(found, np.ma.MaskedArray):
             raise InvalidArgument("masked arrays are not supported; pass their values, a.data")
         if isinstance(found, np.ndarray):
-            found = residence.opened(np.asarray(mapped.watch(found)))  # a subclass no more
+            found = residence.opened(np.asarray(self._tasks.files.watch(found)))  # no subclass
         if not isinstance(found, (np.ndarray, DeviceArray)):
             raise InvalidArgument(
                 f"expected an array, got {type(array).__name__}: a copy would hide the results"
@@ -289,7 +289,7 @@ class Engine:
         place = _NO_DEVICE if device is None else self._device_index(device)
         rank = 0 if priority == 0 else whole("priority", priority, -(2**31), 2**31 - 1)
         try:
-            kept = parameters and frozen(parameters)
+            kept = parameters and frozen(parameters, tasks.files)
             record = Record(tasks.next_number(), codelet, operands, kept)
         except registered.ContentLost as lost:
             record = lacking(tasks.next_number(), codelet, operands, lost)
@@ -335,7 +335,7 @@ class Engine:
         """
         self._tasks.wait(seconds_of(timeout))
         self._forget_retired()
-        mapped.check()
+        self._tasks.files.check()
 
     def wait_data(self, data: Data, timeout: float | None = None) -> None:
         """Wait for the tasks that access the data; timeout and errors as in `wait`."""

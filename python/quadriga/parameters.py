@@ -9,12 +9,12 @@ parameter gets an error instead of losing it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
-from . import _core, registered
+from . import _core, mapped, registered
 from .errors import InvalidType
 
 DEEPEST = 8  # holders in holders
@@ -62,15 +62,20 @@ class FrozenDict(dict[Any, Any]):
         return dict, (dict(self),)
 
 
-def frozen(parameters: dict[str, Any]) -> dict[str, Any]:
+def frozen(parameters: dict[str, Any], files: mapped.Files | None = None) -> dict[str, Any]:
     """The parameters; what the program could still write is replaced by read-only copies.
+    `files` watch those in mapped files.
 
-    Raises `registered.ContentLost` if a task failed that should have written one of them.
+    Raises `registered.ContentLost` if a task failed that should have written one of them, `IoError`
+    if a mapped file became shorter.
     """
     made: Made = {}
     for name, value in parameters.items():
         if type(value) not in _CONSTANT:
             parameters[name] = _frozen(value, 0, made)
+    if files is not None and mapped.is_used():
+        for each in leaves(parameters.values()):
+            files.watch(each)
     return parameters
 
 
@@ -109,6 +114,16 @@ def held_by(value: Any) -> Any:
     return None
 
 
+def leaves(values: Iterable[Any], depth: int = 0) -> Iterator[Any]:
+    """Some values, and instead of holders what these hold."""
+    for each in values:
+        held = held_by(each) if depth < DEEPEST else None
+        if held is None:
+            yield each
+        else:
+            yield from leaves(held, depth + 1)
+
+
 def frozen_value(value: Any) -> Any:
     """A value, or a read-only copy if the program could still write it."""
     return _frozen(value, 0, {})
@@ -118,8 +133,11 @@ def _frozen(value: Any, depth: int, made: Made) -> Any:
     kind = type(value)
     if kind in _CONSTANT:
         return value
+    mapped.watch(value)
     if kind is memoryview:
-        return _memory_of(value)
+        memory = _memory_of(value)
+        _check_read(value)
+        return memory
     if kind in FROZEN:
         return FROZEN[kind](value)
     is_array = isinstance(value, np.ndarray)
@@ -132,7 +150,14 @@ def _frozen(value: Any, depth: int, made: Made) -> Any:
         if not _core.inside_body():  # whose task may be the one that is waited for
             registered.settle_for_task(value)
         known = made[id(value), 0] = value, copy_of(value)
+        _check_read(value)
     return known[1]
+
+
+def _check_read(value: Any) -> None:
+    """Raises IoError if zeros were copied instead of what a mapped file has no more."""
+    if (error := mapped.failure_of([value])) is not None:
+        raise error
 
 
 def copy_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

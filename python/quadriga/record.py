@@ -249,18 +249,23 @@ class Record(_Members):
         if held[0] is None or result is None:
             return
         try:
-            own = self.codelet.cpu, self.codelet.cuda, *self.parameters.values()
-            result.value = owned(held, self._places(places), memories, own)
+            result.value = owned(held, self._places(places), memories, self._own())
         except InvalidType as error:
             raise InvalidType(f"codelet '{self.codelet.name}' can't return that: {error}") from None
 
     def keep_result(self, held: list[Any]) -> None:
         """The same for a body whose operands were where their arrays are; called by C++."""
-        places = [(place.address or 0, place.layout.ld) for place in self.places]
-        self._keep(held, tuple(places), [])
+        self._keep(held, self._in_place(), [])
+
+    def fail_in_place(self, exception: BaseException) -> None:
+        """Such a body, or that of a fine task, raised; called by C++."""
+        self._fail(exception, self._in_place(), [], ended=False)
+
+    def _in_place(self) -> tuple[tuple[int, int], ...]:
+        return tuple((place.address or 0, place.layout.ld) for place in self.places)
 
     def note_failure(self, exception: BaseException) -> None:
-        """Its body, or that of a fine task, raised; called by C++, too."""
+        """The task fails by this exception, if by none before."""
         if self.exception is not None:
             return
         self.exception = exception
@@ -278,7 +283,11 @@ class Record(_Members):
         if ended:
             # Frames must not keep views of memory that the engine takes back.
             traceback.clear_frames(exception.__traceback__)
-            own_arguments(exception, self._places(places), memories)
+        own_arguments(exception, self._places(places), memories, self._own())
+
+    def _own(self) -> tuple[Any, ...]:
+        """What leads to the program's own objects, which may hold operands."""
+        return self.codelet.cpu, self.codelet.cuda, *self.parameters.values()
 
     def _places(self, places: tuple[tuple[int, int], ...]) -> list[tuple[Layout, int, int]]:
         return [

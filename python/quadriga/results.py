@@ -102,21 +102,39 @@ def refuse_kept(who: str, what: str, memories: list[Any]) -> None:
 
 
 def own_arguments(
-    exception: BaseException, places: Sequence[tuple[Layout, int, int]], memories: list[Any]
+    exception: BaseException,
+    places: Sequence[tuple[Layout, int, int]],
+    memories: list[Any],
+    own: Sequence[Any] = (),
 ) -> None:
-    """The same for an exception's arguments; what can't be copied is replaced by its type."""
-    if not exception.args:
-        return
-    carried = [[each] for each in exception.args]
-    names = [type(each).__name__ for each in exception.args]
-    exception.args = ()
-    kept = []
-    for held, name in zip(carried, names, strict=True):
-        try:
-            kept.append(owned(held, places, memories))
-        except InvalidType:
-            kept.append(f"<{name} of an operand>")
-    exception.args = tuple(kept)
+    """The same for an exception's arguments and attributes.
+
+    What can't be copied is replaced by its type; not what is too large to be looked into, if no
+    operand's memory ends with the task.
+    """
+    if exception.args:
+        carried = [[each] for each in exception.args]
+        exception.args = ()
+        exception.args = tuple(_own_of(held, places, memories, own) for held in carried)
+    attributes = getattr(exception, "__dict__", {})
+    for name in list(attributes):
+        attributes[name] = _own_of([attributes.pop(name)], places, memories, own)
+
+
+def _own_of(
+    held: list[Any],
+    places: Sequence[tuple[Layout, int, int]],
+    memories: list[Any],
+    own: Sequence[Any],
+) -> Any:
+    name = type(held[0]).__name__
+    given = None if memories else held[0]
+    try:
+        return owned(held, places, memories, own)
+    except InvalidType as error:
+        if given is not None and isinstance(error.__context__, TooMany):
+            return given
+        return f"<{name} of an operand>"
 
 
 def _is_kept(memories: list[Any]) -> bool:

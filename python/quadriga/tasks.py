@@ -15,10 +15,12 @@ from .errors import (
     Cancelled,
     Deadline,
     Error,
+    IoError,
     TaskFailed,
     Unavailable,
 )
 from .failures import Failures
+from .parameters import leaves
 from .place import Place
 from .record import Record
 
@@ -32,6 +34,7 @@ class Tasks:
         self.core = core
         self.is_driven_by_waits = is_driven_by_waits  # as under the virtual clock
         self.failures = Failures()
+        self.files = mapped.Files()  # of registered arrays
         self.pending: dict[int, Record] = {}
         self.closed = False
         self._most = max(1, core.window() * 3 // 4)
@@ -128,12 +131,20 @@ class Tasks:
                 error.__dict__.pop("named", None)  # the record has what its body raised
             # Cancelled by the engine: what its body raised came of what another had left.
             if not isinstance(error, Cancelled):
-                error = record.exception or error or mapped.failure()
+                error = record.exception or error or self._read_wrong(record)
             record.settle(error)
             if not self.closed:  # else nobody waited for its end
                 record.drop()
                 self.pending.pop(record.number, None)
         return record.error
+
+    def _read_wrong(self, record: Record) -> IoError | None:
+        """Names a mapped file that became shorter, if the task was given it or nobody is."""
+        if not mapped.is_used():
+            return None
+        arrays = (place.array for place in record.places)
+        error = mapped.failure_of(itertools.chain(arrays, leaves(record.parameters.values())))
+        return error or mapped.unclaimed()
 
     def bring_home(self, seconds: float) -> None:
         """What ended tasks left on devices, for whoever knows that a task has ended."""

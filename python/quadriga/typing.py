@@ -124,7 +124,10 @@ class SourceLike(Protocol):
         """The type of the elements, as NumPy takes it."""
 
     def read(self, rows: slice, cols: slice, out: npt.NDArray[Any]) -> object:
-        """Write the elements of these rows and columns to `out`, which has their shape."""
+        """Write the elements of these rows and columns to `out`, which has their shape.
+
+        What is returned isn't used: anything but None and `out` is refused.
+        """
 
 
 #: What results are NumPy arrays for: arrays, nested lists and numbers, and matrices that are read.

@@ -93,11 +93,19 @@ void bind_config(nb::module_& module) {
       nb::arg("begin"), nb::arg("bytes"), nb::arg("file"));
   module.def(
       "note_truncation",
-      [](std::uintptr_t begin, std::size_t bytes, const std::string& file) {
-        note_truncation(reinterpret_cast<const void*>(begin), bytes, file);
+      [](std::uintptr_t begin, std::size_t bytes) {
+        note_truncation(reinterpret_cast<const void*>(begin), bytes);
       },
-      nb::arg("begin"), nb::arg("bytes"), nb::arg("file"));
-  module.def("truncated_mapping", &truncated_mapping);
+      nb::arg("begin"), nb::arg("bytes"));
+  module.def(
+      "truncated_mappings",
+      [] {
+        nb::list found;
+        for (const void* const each : truncated_mappings())
+          found.append(reinterpret_cast<std::uintptr_t>(each));
+        return found;
+      },
+      nb::sig("def truncated_mappings() -> list[int]"));
   module.def(
       "forget_mapping",
       [](std::uintptr_t begin) { forget_mapping(reinterpret_cast<const void*>(begin)); },

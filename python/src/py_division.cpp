@@ -31,7 +31,7 @@ void guarded(TaskRecord* record, long long number, Call&& call) {
   try {
     call();
   } catch (nb::python_error& error) {
-    nb::handle(&record->ob_base).attr("note_failure")(error.value());
+    nb::handle(&record->ob_base).attr("fail_in_place")(error.value());
     throw BodyFailure(number, describe(error), held_name(*record));
   }
 }

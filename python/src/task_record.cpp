@@ -248,7 +248,7 @@ bool run_in_place(TaskRecord& record, const Arguments& arguments) {
   try {
     call(record, views, count);
   } catch (nb::python_error& error) {
-    nb::handle(&record.ob_base).attr("note_failure")(error.value());
+    nb::handle(&record.ob_base).attr("fail_in_place")(error.value());
     throw;
   }
   return true;

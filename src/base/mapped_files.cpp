@@ -38,7 +38,6 @@ struct Slot {
 struct Noted {
   std::atomic<char*> begin{nullptr};
   std::size_t bytes = 0;
-  std::string file;
   std::atomic<bool> is_truncated{false};
 };
 
@@ -114,25 +113,26 @@ void watch_mapping(const void* begin, std::size_t bytes, const std::string& file
                           file));
 }
 
-void note_truncation(const void* begin, std::size_t bytes, const std::string& file) {
+void note_truncation(const void* begin, std::size_t bytes) {
   const std::lock_guard lock(writing);
   install();
   const auto found =
       std::ranges::find_if(noted, [](const Noted& slot) { return slot.begin.load() == nullptr; });
   if (found == noted.end()) return;
   found->bytes = bytes;
-  found->file = file;
   found->begin.store(static_cast<char*>(const_cast<void*>(begin)), std::memory_order_release);
   const auto end = static_cast<std::size_t>(found - noted.begin()) + 1;
   if (end > noted_end.load()) noted_end.store(end, std::memory_order_release);
 }
 
-std::string truncated_mapping() {
+std::vector<const void*> truncated_mappings() {
   if (truncated.load() == 0) return {};
   const std::lock_guard lock(writing);
+  std::vector<const void*> found;
   for (const Noted& slot : noted)
-    if (slot.begin.load() != nullptr && slot.is_truncated.load()) return slot.file;
-  return {};
+    if (slot.begin.load() != nullptr && slot.is_truncated.load())
+      found.push_back(slot.begin.load());
+  return found;
 }
 
 void forget_mapping(const void* begin) noexcept {

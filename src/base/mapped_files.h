@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace quadriga {
 
@@ -21,12 +22,12 @@ namespace quadriga {
 void watch_mapping(const void* begin, std::size_t bytes, const std::string& file);
 
 /// The same for a library: the process goes on, and what the file has no more reads as zeros, which
-/// truncated_mapping() tells from then on. Mappings beyond the 1024th aren't watched.
-void note_truncation(const void* begin, std::size_t bytes, const std::string& file);
+/// truncated_mappings() tells from then on. Mappings beyond the 1024th aren't watched.
+void note_truncation(const void* begin, std::size_t bytes);
 
-/// The file of a mapping of note_truncation() that was touched where its file had become shorter;
-/// empty if there is none. Some nanoseconds then.
-std::string truncated_mapping();
+/// The beginnings of mappings of note_truncation() that were touched where their files had become
+/// shorter. Some nanoseconds if there are none.
+std::vector<const void*> truncated_mappings();
 
 /// The mapping is about to go, or gone.
 void forget_mapping(const void* begin) noexcept;

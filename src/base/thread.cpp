@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <quadriga/error.h>
 
-#include <system_error>
 #include <utility>
 
 namespace quadriga {
@@ -24,11 +23,15 @@ std::thread start_thread(const char* name, std::function<void()> work) {
       work();
     });
   } catch (const std::system_error& error) {
-    fail(Errc::unavailable,
-         fmt::format("can't start a thread: {}; a limit of processes (ulimit -u), of the control "
-                     "group (pids.max) or of memory (ulimit -v) is reached",
-                     error.code().message()));
+    refuse_thread(error);
   }
+}
+
+void refuse_thread(const std::system_error& error) {
+  fail(Errc::unavailable,
+       fmt::format("can't start a thread: {}; a limit of processes (ulimit -u), of the control "
+                   "group (pids.max) or of memory (ulimit -v) is reached",
+                   error.code().message()));
 }
 
 bool is_own_thread() noexcept { return is_own; }

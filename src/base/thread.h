@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <system_error>
 #include <thread>
 
 namespace quadriga {
@@ -11,6 +12,9 @@ namespace quadriga {
 ///
 /// Errors:  unavailable if the system refuses one more, naming its reason and the usual limits.
 std::thread start_thread(const char* name, std::function<void()> work);
+
+/// The error of start_thread(), for who starts a thread otherwise.
+[[noreturn]] void refuse_thread(const std::system_error& error);
 
 /// Whether start_thread() started the calling thread: what it leaves set for itself concerns no
 /// program, whose code runs there only where the library calls it and has set all that it needs.

@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "device/backend.h"
 #include "device/cuda/cuda_backend.h"
+#include "device/host_move.h"
 
 namespace quadriga {
 namespace {
@@ -155,6 +156,17 @@ double Machine::kernel_seconds(const Device& device, std::string_view kernel, do
     return std::max(computing, kernel_seconds(device, bytes_row, std::cbrt(order), order));
   }
   const Times* times = find_times(*this, device, kernel);
+  const HostMove* const move = times ? nullptr : host_move(kernel);
+  if (move != nullptr) {
+    if (has_kernel(device, move->product))
+      return kernel_seconds(device, move->product, order, volume);
+    if (const double rate = host_memory_rate(*this); rate > 0 && device.space == host_space)
+      return 2 * move->element_bytes * order * order / rate;
+    fail(Errc::unavailable,
+         fmt::format("machine '{}' tells no time of copies by device '{}': it has neither a time "
+                     "of kernel '{}' (column '{}') nor a link of the host",
+                     name, device.name, move->product, device.rates));
+  }
   if (times == nullptr) {
     fail(Errc::unavailable,
          fmt::format("machine '{}' has no time of kernel '{}' for device '{}' (column '{}')", name,
@@ -166,7 +178,10 @@ double Machine::kernel_seconds(const Device& device, std::string_view kernel, do
 bool Machine::has_kernel(const Device& device, std::string_view kernel) const noexcept {
   if (kernel == stated_seconds) return true;
   if (kernel == stated_work) return has_kernel(device, flops_row) && has_kernel(device, bytes_row);
-  return find_times(*this, device, kernel) != nullptr;
+  if (find_times(*this, device, kernel)) return true;
+  const HostMove* const move = host_move(kernel);
+  return move && (has_kernel(device, move->product) ||
+                  (device.space == host_space && host_memory_rate(*this) > 0));
 }
 
 }  // namespace quadriga

@@ -34,23 +34,36 @@ StreamId StreamThreads::create_stream(DeviceId device, StreamKind kind) {
   checked_device(machine_, device);
   const std::lock_guard lock(mutex_);
   Stream& stream = streams_.emplace_back();
+  stream.id = static_cast<StreamId>(streams_.size() - 1);
   stream.device = device;
   stream.place = queues_.add_stream(device);
   stream.kind = kind;
-  return static_cast<StreamId>(streams_.size() - 1);
+  return stream.id;
 }
 
 Event StreamThreads::enqueue(StreamId id, Operation operation) {
   const std::lock_guard lock(mutex_);
   check_stream(id, streams_.size());
   Stream& stream = streams_[id];
-  if (!stream.thread.joinable()) {
-    stream.thread = start_thread("quadriga stream", [this, &stream, id] { run(stream, id); });
-  }
-  queues_.push(stream.place, kind_of(operation), ++sequence_);
-  stream.queue.push({std::move(operation), sequence_});
+  const std::exception_ptr refused = start(stream);
+  ++sequence_;
+  if (!refused) queues_.push(stream.place, kind_of(operation), sequence_);
+  stream.queue.push({std::move(operation), sequence_, refused});
+  const Event made{id, ++stream.issued};
   stream.changed.notify_one();
-  return {id, ++stream.issued};
+  if (refused) pass_front(stream);
+  return made;
+}
+
+/// What kept its thread from starting.
+std::exception_ptr StreamThreads::start(Stream& stream) {
+  if (stream.thread.joinable()) return nullptr;
+  try {
+    stream.thread = start_thread("quadriga stream", [this, &stream] { run(stream); });
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
 }
 
 void StreamThreads::wait(StreamId id, Event event) {
@@ -97,13 +110,12 @@ Nanoseconds StreamThreads::now() const noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
 }
 
-void StreamThreads::run(Stream& stream, StreamId id) {
+void StreamThreads::run(Stream& stream) {
   // Paced copies sleep for less than the usual slack of 50 us.
   ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
   std::unique_lock lock(mutex_);
   while (wait_for_operation(lock, stream)) {
     Completion completion;
-    completion.event = {id, stream.ended + 1};
     completion.begin = now();
     const Operation operation = stream.queue.front().operation;
     lock.unlock();
@@ -123,12 +135,17 @@ bool StreamThreads::wait_for_operation(std::unique_lock<std::mutex>& lock, Strea
   return false;
 }
 
-// Passes waits at the front; asks whether what is there then may run.
-bool StreamThreads::front_can_run(Stream& stream) {
+// Passes waits at the front, and operations that were refused; true if there is one then that may
+// be admitted.
+bool StreamThreads::pass_front(Stream& stream) {
   while (!stream.queue.empty()) {
-    const Operation& operation = stream.queue.front().operation;
-    const Event* event = std::get_if<Event>(&operation);
-    if (event == nullptr) break;
+    if (const std::exception_ptr refused = stream.queue.front().refused) {
+      stream.queue.pop();
+      deliver(stream, {{}, now(), now(), refused});
+      continue;
+    }
+    const Event* event = std::get_if<Event>(&stream.queue.front().operation);
+    if (event == nullptr) return true;
     Stream& source = streams_[event->stream];
     if (source.ended < event->ticket) {
       if (stream.awaited != *event) source.waiters.push_back(&stream);
@@ -138,7 +155,12 @@ bool StreamThreads::front_can_run(Stream& stream) {
     stream.awaited = {};
     stream.queue.pop();
   }
-  if (stream.queue.empty()) return false;
+  return false;
+}
+
+// Asks whether what is at the front may run.
+bool StreamThreads::front_can_run(Stream& stream) {
+  if (!pass_front(stream)) return false;
   if (!stream.admitted) {
     if (!stream.pending) pending_.push_back(&stream);
     stream.pending = true;
@@ -209,22 +231,29 @@ void StreamThreads::finish(Stream& stream, const Operation& operation, Completio
   queues_.end(stream.place, kind_of(operation));
   running_[stream.device] -= slots_of(operation);
   all_running_ -= slots_of(operation);
-  ++stream.ended;
+  deliver(stream, std::move(completion));
+  admit();
+}
+
+void StreamThreads::deliver(Stream& stream, Completion completion) {
+  completion.event = {stream.id, ++stream.ended};
   completion.end = now();
   completions_.push(std::move(completion));
   ended_.notify_one();
   if (tell_) tell_();
   notify_waiters(stream);
-  admit();
 }
 
 void StreamThreads::notify_waiters(Stream& source) {
-  std::erase_if(source.waiters, [&source](Stream* waiter) {
+  std::vector<Stream*> refused;
+  std::erase_if(source.waiters, [&](Stream* waiter) {
     if (waiter->awaited.ticket > source.ended) return false;
     waiter->awaited = {};
     waiter->changed.notify_one();
+    if (!waiter->thread.joinable()) refused.push_back(waiter);
     return true;
   });
+  for (Stream* const each : refused) pass_front(*each);
 }
 
 }  // namespace quadriga

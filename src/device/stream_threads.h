@@ -16,6 +16,8 @@
 //    (enqueue, finish, admit, the destructor) notifies under the lock: `waiters` of a stream are
 //    the threads whose front waits for one of its events, each once; `pending_` are those whose
 //    front is an operation that waits for a slot, an engine or its turn.
+// 6. Where no thread can be started, the operation keeps its place with the error (`refused`), and
+//    takes neither slot nor turn. Whoever brings it to the front of its stream ends it there.
 #pragma once
 
 #include <quadriga/machine.h>
@@ -64,8 +66,10 @@ class StreamThreads {
   struct Queued {
     Operation operation;
     std::uint64_t sequence = 0;
+    std::exception_ptr refused = {};
   };
   struct Stream {
+    StreamId id = 0;
     DeviceId device = no_device;
     HardwareQueues::Place place;
     StreamKind kind = StreamKind::compute;
@@ -80,9 +84,11 @@ class StreamThreads {
     std::thread thread;
   };
 
-  void run(Stream& stream, StreamId id);
+  std::exception_ptr start(Stream& stream);
+  void run(Stream& stream);
   bool wait_for_operation(std::unique_lock<std::mutex>& lock, Stream& stream);
   bool front_can_run(Stream& stream);
+  bool pass_front(Stream& stream);
   void admit();
   std::vector<Stream*>::iterator next_pending();
   bool can_begin(const Stream& stream) const;
@@ -90,7 +96,8 @@ class StreamThreads {
   static int slots_of(const Operation& operation);
   std::exception_ptr carry_out(const Operation& operation) noexcept;
   void finish(Stream& stream, const Operation& operation, Completion completion);
-  static void notify_waiters(Stream& source);
+  void deliver(Stream& stream, Completion completion);
+  void notify_waiters(Stream& source);
 
   const Machine& machine_;
   const int cores_;

@@ -106,8 +106,22 @@ void take_what_is_given(Device& device, std::size_t bytes, std::size_t reserve_b
   device.memory_bytes = bytes;
 }
 
+/// Settings that change nothing are mistakes, or left over.
+void tell_unused_settings(const EngineOptions& options, bool on_host) {
+  const auto tell = [](const char* name, const char* why) {
+    if (const std::string value = Config::global().text(name); !value.empty())
+      log(LogLevel::warning, fmt::format("setting {}: '{}' isn't used {}", name, value, why));
+  };
+  if (on_host) tell("schedule_log", "by an engine on cores alone, which logs no schedule");
+  if (options.spill.empty())
+    tell("spill_rate", "without the setting spill");
+  else if (on_host)
+    tell("spill_rate", "by an engine on cores alone, whose memory is the file");
+}
+
 /// What an engine is made of, for the log; said by the thread that makes it.
 void tell_begin(const Machine& machine, const EngineOptions& options, bool on_host) {
+  tell_unused_settings(options, on_host);
   for (const Device& device : machine.devices) {
     if (device.kind != DeviceKind::cpu || options.virtual_clock) continue;
     if (const int usable = usable_cores(); device.cores > usable)
@@ -409,6 +423,7 @@ const Machine& Engine::machine() const noexcept { return impl_->machine; }
 const Machine& EngineAccess::truth(const Engine& engine) noexcept {
   return engine.impl_->truth ? *engine.impl_->truth : engine.impl_->machine;
 }
+Kept& kept_with(const Engine& engine) { return EngineAccess::impl(engine).kept; }
 const EngineOptions& Engine::options() const noexcept { return impl_->options; }
 bool Engine::host_only() const noexcept { return impl_->on_host; }
 Nanoseconds Engine::now() const noexcept { return impl_->executor->now(); }

@@ -19,6 +19,7 @@
 #include "engine/engine_access.h"
 #include "engine/executor.h"
 #include "engine/holds.h"
+#include "engine/kept.h"
 #include "engine/let_go.h"
 #include "engine/message_tasks.h"
 #include "engine/others.h"
@@ -97,6 +98,7 @@ struct Engine::Impl {
   std::unique_ptr<MessageTasks> messages;  ///< Null until a task is a message.
 
   Left left;  ///< By bodies.
+  Kept kept;  ///< By the rooms to the right.
 
   std::atomic<Nanoseconds> first_submission{-1};
   // At the last reset_counters().

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/thread.h"
 #include "engine/bodies.h"
 #include "engine/executor.h"
 #include "graph/device_side.h"
@@ -90,7 +91,11 @@ std::size_t BlockingThreads::places() const noexcept {
 /// For work, or a place, that has come. Guarded by mutex_.
 void BlockingThreads::call_thread() {
   if (idle_ >= std::min(work_.size(), places())) return changed_.notify_one();
-  threads_.emplace_back([this] { loop(); });
+  try {
+    threads_.emplace_back([this] { loop(); });
+  } catch (const std::system_error& error) {
+    refuse_thread(error);
+  }
   ++idle_;
 }
 
@@ -101,7 +106,7 @@ void BlockingThreads::leave_place() noexcept {
   ++self->most_;
   try {
     self->call_thread();
-  } catch (const std::system_error&) {
+  } catch (const Error&) {
     // As in run(): one of the threads comes to it.
   }
 }
@@ -111,7 +116,7 @@ void BlockingThreads::run(std::function<void()> work) {
   work_.push_back(std::move(work));
   try {
     call_thread();
-  } catch (const std::system_error&) {
+  } catch (const Error&) {
     if (!threads_.empty()) return;  // one of them comes to it
     work_.pop_back();
     throw;

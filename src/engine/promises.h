@@ -38,7 +38,7 @@ class BlockingThreads {
   BlockingThreads& operator=(const BlockingThreads&) = delete;
 
   /// Runs it on a thread of its own, in order of the calls if the limit is reached. `work` doesn't
-  /// throw. Errors: system_error if there is no thread and none can be started.
+  /// throw. Errors: unavailable if there is no thread and none can be started.
   void run(std::function<void()> work);
   /// This thread's work is about to wait for other work: if the thread is one of these, it doesn't
   /// count in their limit until its work has returned.

@@ -172,10 +172,7 @@ class Recorder {
     std::lock_guard lock(told_);
     return sections_;
   }
-  std::vector<MessageEvent> messages() const {
-    std::lock_guard lock(told_);
-    return messages_;
-  }
+  std::vector<MessageEvent> messages() const;
   /// In the order of submission.
   std::vector<Submission> submissions() const {
     std::lock_guard lock(told_);

@@ -4,9 +4,15 @@
 #include <mutex>
 #include <utility>
 
+#include "base/config.h"
 #include "engine/recorder.h"
 
 namespace quadriga {
+
+Nanoseconds kept_of_trace() {
+  return std::int64_t{1'000'000'000} * Config::global().integer("trace_seconds");
+}
+
 namespace {
 
 /// By Mark.
@@ -24,6 +30,14 @@ Nanoseconds Recorder::first_kept() const {
     for (const Record& record : lane->records) last = std::max(last, record.end);
   }
   return last - kept_;
+}
+
+std::vector<MessageEvent> Recorder::messages() const {
+  const Nanoseconds first = first_kept();
+  std::lock_guard lock(told_);
+  std::vector<MessageEvent> found = messages_;
+  std::erase_if(found, [&](const MessageEvent& each) { return each.end < first; });
+  return found;
 }
 
 void Recorder::count_kept(Counters& counters) const {

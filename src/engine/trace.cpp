@@ -11,16 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/config.h"
 #include "device/kinds.h"
 #include "engine/engine_impl.h"
 
 namespace quadriga {
-
-Nanoseconds kept_of_trace() {
-  return std::int64_t{1'000'000'000} * Config::global().integer("trace_seconds");
-}
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -340,7 +334,11 @@ std::string Engine::trace_json() const {
   const double work = shared_work(impl.machine, now);
   const double path = seconds_of(graph.longest_path());
   const auto [link_seconds, link] = busiest_link(impl.machine, now);
-  const std::vector<MessageEvent> messages = impl.recorder.messages();
+  std::vector<MessageEvent> messages = impl.recorder.messages();
+  if (impl.recorder.has_dropped()) {
+    std::erase_if(messages, [&](const MessageEvent& each) { return each.end <= origin; });
+    for (MessageEvent& each : messages) each.begin = std::max(each.begin, origin);
+  }
   Json header{{"version", 1},
               {"clock", impl.options.virtual_clock ? "virtual" : "real"},
               {"policy", impl.options.policy},

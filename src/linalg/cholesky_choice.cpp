@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "device/reference_machine.h"
+#include "engine/kept.h"
 #include "graph/pulled.h"
 #include "linalg/estimate.h"
 #include "linalg/home_links.h"
@@ -182,6 +183,7 @@ std::vector<double> key_of(const Engine& engine, const DeviceGroup& group, const
 }
 
 /// The choices of the last calls: programs repeat factorizations, and a search takes milliseconds.
+/// The process has one; an engine under the virtual clock, whose runs repeat, has its own.
 class ChoiceMemo {
  public:
   /// `search()` makes a choice, `go_on(choice)` improves a known one.
@@ -308,7 +310,7 @@ CholeskyChoice search(const Engine& engine, const DeviceGroup& group, const Prob
 CholeskyChoice choose_cholesky(const Engine& engine, const DeviceGroup& group,
                                const Problem& problem, std::int64_t tile, Trials trials,
                                Asked asked) {
-  static ChoiceMemo memo;
+  static ChoiceMemo of_process;
   CholeskyChoice unknown;
   unknown.tile = tile;
   unknown.places = group.places;
@@ -318,6 +320,8 @@ CholeskyChoice choose_cholesky(const Engine& engine, const DeviceGroup& group,
   const Problem factorization = factorization_of(problem);
   const bool tries = trials == Trials::allowed && can_try(engine);
   if (tile > 0 && !tries) return unknown;
+  ChoiceMemo& memo =
+      engine.options().virtual_clock ? kept_with(engine).of<ChoiceMemo>() : of_process;
   return memo.find(
       key_of(engine, group, factorization, tile, tries),
       [&] { return search(engine, group, factorization, tile, tries); },

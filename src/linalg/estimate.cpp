@@ -251,6 +251,7 @@ void set_memory(Estimate& estimate, const Sample& sample, const Machine& machine
 
 Estimate extrapolate(const Large& large, const EngineOptions& where, const Problem& problem,
                      const Options& options, double most_tasks) {
+  const WithoutTrials as_large;
   std::vector<Sample> samples;
   std::vector<std::uint64_t> tasks;
   for (const double part : {0.6, 0.25, 0.1}) {

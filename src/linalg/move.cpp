@@ -2,6 +2,7 @@
 // src/linalg/move.cpp: gather, scatter and compute, on the host's view of a tile.
 #include "linalg/move.h"
 
+#include "device/host_move.h"
 #include "linalg/kernels/codelet_parts.h"
 #include "linalg/source.h"
 #include "linalg/view.h"
@@ -58,11 +59,11 @@ void scatter(const Arguments& arguments) {
   copy(whole(tile), place_of(params, tile), params.origin->conjugate);
 }
 
-/// As kernels::cost_of_elements, for the first operand.
+/// As kernels::cost_of_elements, for the first operand; known on any host that devices copy from.
 Cost cost_of_move(const Arguments& arguments) {
   const View& tile = arguments.operands.front();
   const double elements = static_cast<double>(tile.rows) * static_cast<double>(tile.cols);
-  return {kernels::gemm_names[kernels::type_index(tile.dtype)], std::sqrt(elements),
+  return {host_moves[kernels::type_index(tile.dtype)].cost, std::sqrt(elements),
           elements * kernels::volume_of_a_move};
 }
 

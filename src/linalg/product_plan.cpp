@@ -77,13 +77,16 @@ Memo& memo() {
 }
 
 /// The quickest by the virtual clock of plans that seem alike, the best first, and whose trials
-/// don't take too long; the first if those are fewer than two.
+/// don't take too long; the first if those are fewer than two. What begins and ends of a program of
+/// so many tasks that estimates don't simulate it whole is a small part of it.
 ProductPlan best_by_trial(const Engine& engine, const Problem& problem,
                           std::vector<ProductPlan> plans) {
   const double most_seconds = planning_seconds(plans.front().seconds);
   std::vector<std::size_t> tried;
   for (std::size_t i = 0; i < plans.size() && tried.size() < most_trials; ++i)
-    if (trial_seconds(engine.machine(), tasks_of(plans[i])) <= most_seconds) tried.push_back(i);
+    if (tasks_of(plans[i]) <= most_simulated_tasks &&
+        trial_seconds(engine.machine(), tasks_of(plans[i])) <= most_seconds)
+      tried.push_back(i);
   if (tried.size() < 2) return std::move(plans.front());
   const std::vector<double> seconds = seconds_by_trial(tried.size(), [&](std::size_t index) {
     return seconds_by_plan(engine, problem, plans[tried[index]]);

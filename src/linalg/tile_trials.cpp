@@ -25,6 +25,7 @@ namespace quadriga::linalg {
 namespace {
 
 thread_local const PlaceOwners* imposed = nullptr;
+thread_local bool may_try_here = true;
 
 class TrialsInTurn {
  public:
@@ -110,6 +111,9 @@ ImposedPlaces::ImposedPlaces(const PlaceOwners& places)
 ImposedPlaces::~ImposedPlaces() { imposed = before_; }
 const PlaceOwners* ImposedPlaces::current() noexcept { return imposed; }
 
+WithoutTrials::WithoutTrials() : before_(std::exchange(may_try_here, false)) {}
+WithoutTrials::~WithoutTrials() { may_try_here = before_; }
+
 std::vector<PlaceOwners> places_beside(const PlaceOwners& places, bool may_pull) {
   constexpr std::size_t most = 23;  // All orders of four devices but one.
   constexpr int most_draws = 64;
@@ -135,7 +139,7 @@ std::vector<PlaceOwners> places_beside(const PlaceOwners& places, bool may_pull)
 }
 
 bool can_try(const Engine& engine) {
-  return Config::global().text("policy", engine.options().policy) == "affinity";
+  return may_try_here && Config::global().text("policy", engine.options().policy) == "affinity";
 }
 
 TileCandidate best_by_trial(const Engine& engine, const Problem& problem, const PlaceOwners& places,

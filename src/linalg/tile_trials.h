@@ -63,7 +63,20 @@ class ImposedPlaces {
 /// that are drawn at random, always the same.
 std::vector<PlaceOwners> places_beside(const PlaceOwners& places, bool may_pull);
 
-/// Whether the engine decides as trials do.
+/// This thread's calls try nothing while it lives: of small problems that stand for one that is too
+/// large to be tried.
+class WithoutTrials {
+ public:
+  WithoutTrials();
+  ~WithoutTrials();
+  WithoutTrials(const WithoutTrials&) = delete;
+  WithoutTrials& operator=(const WithoutTrials&) = delete;
+
+ private:
+  const bool before_;
+};
+
+/// Whether the engine decides as trials do, and this thread may try.
 bool can_try(const Engine& engine);
 
 /// The candidate by which the engine's devices solve the problem soonest, and its seconds by the

@@ -65,6 +65,7 @@ Flow::~Flow() {
   stop();
   const Awaiting waits(engine_, Awaiting::Always());
   if (thread_.joinable()) thread_.join();
+  is_ending_ = true;
   const auto or_broken = [](const auto& wait) {
     try {
       wait();
@@ -106,6 +107,7 @@ bool Flow::has_done(const std::function<bool()>& until) {
   const std::unique_ptr<Mailbox, decltype(release)> claim(&mail_, release);
   if (broken_) std::rethrow_exception(std::exchange(broken_, nullptr));
   advance();
+  if (refused_ && !is_ending_) std::rethrow_exception(std::exchange(refused_, nullptr));
   return until();
 }
 
@@ -128,7 +130,8 @@ void Flow::drive_here() {
     } catch (...) {
       broken_ = std::current_exception();
     }
-    const bool may_have_ended = broken_ || (alive_ == 0 && (stopping_.load() || intake_.is_over()));
+    const bool may_have_ended =
+        broken_ || refused_ || (alive_ == 0 && (stopping_.load() || intake_.is_over()));
     mail_.release();
     if (may_have_ended) return mail_.wake();
   }
@@ -179,6 +182,7 @@ void Flow::take(const Mail& mail) {
 
 void Flow::asked(Intake& intake) {
   const bool has_ended = intake.task_ended();
+  if (const std::exception_ptr refusal = intake.take_refusal()) refused_ = refusal;
   if (&intake != &intake_ || !has_ended) return;
   if (devices_ && flat_maps_.empty() && !intake.holds_chunk()) devices_->close();
   if (intake.error()) note_failure({intake.failed_id(), "source", intake.error()});
@@ -300,7 +304,7 @@ bool Flow::run_behind(double seconds) {
 
 /// Under the real clock the run goes on while nobody asks for results.
 void Flow::start_thread() {
-  thread_ = quadriga::start_thread("quadriga chunks", [this] {
+  const auto drive_to_end = [this] {
     std::exception_ptr error;
     try {
       drive(-1, [this] { return is_over(); });
@@ -308,7 +312,13 @@ void Flow::start_thread() {
       error = std::current_exception();
     }
     end_run(error);
-  });
+  };
+  try {
+    thread_ = quadriga::start_thread("quadriga chunks", drive_to_end);
+  } catch (...) {
+    results_.end(std::current_exception());  // none will come
+    throw;
+  }
 }
 
 std::optional<Chunk> Flow::next(bool in_order, double seconds, bool& is_late) {

@@ -125,6 +125,8 @@ class Flow final : ChunkRouter {
   bool moved_ = false;  ///< A chunk came to a stage or was dropped since stages were pumped.
   std::optional<ChunkFailure> failure_;  ///< That ends the run: of the smallest number.
   std::exception_ptr broken_;            ///< What a worker that drove met.
+  std::exception_ptr refused_;           ///< What kept the source from being asked.
+  bool is_ending_ = false;               ///< Nobody is told of failures any more.
 
   std::atomic<bool> stopping_{false};
   std::atomic<int> order_asked_{-1};

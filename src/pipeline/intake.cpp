@@ -110,6 +110,9 @@ void Intake::pump() {
 }
 
 bool Intake::task_ended() {
+  // The body throws nothing.
+  if (task_) refusal_ = EngineAccess::failure_of(parts_.engine, *task_);
+  if (refusal_) close();
   task_.reset();
   if (FlowItem* const item = std::exchange(slow_, nullptr)) {
     if (item->read == never) {

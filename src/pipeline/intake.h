@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "pipeline/admission.h"
@@ -55,6 +56,9 @@ class Intake {
   void pump();
   /// The task has ended: whether the source isn't asked any more.
   bool task_ended();
+  /// Why a task couldn't begin, as no thread could be started: the source isn't asked again. Null
+  /// the next time.
+  std::exception_ptr take_refusal() noexcept { return std::exchange(refusal_, nullptr); }
   /// Whether a chunk that it gave waits for room. When the last one of the pipeline's source gets
   /// it, the end is told again.
   bool holds_chunk() const;
@@ -112,6 +116,7 @@ class Intake {
   StageCounter& counter_;
   Codelet codelet_;
   std::unique_ptr<TaskGroup> task_;  ///< The driver's; null: the source isn't being asked.
+  std::exception_ptr refusal_;       ///< The driver's.
   FlowItem* slow_ = nullptr;         ///< Was read, and takes what was stated yet.
   Nanoseconds full_since_ = -1;      ///< The driver's: since when there is no room.
   FlowItem* parent_ = nullptr;       ///< Changed by the driver while there is no task.

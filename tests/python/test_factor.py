@@ -100,6 +100,17 @@ def test_files(tmp_path, dtype, devices):
     assert os.listdir(tmp_path) == ["a.factor"]
 
 
+def test_names_of_files_are_those_of_open(tmp_path):
+    name = os.fsencode(tmp_path / "a.factor")
+    factor = linalg.cho_factor(np.eye(3))
+    factor.save(name)
+    np.testing.assert_array_equal(linalg.Factor.load(name).solve(np.ones(3)), np.ones(3))
+    for call in (factor.save, linalg.Factor.load):
+        for other in (7, None, ["a"]):
+            with pytest.raises(quadriga.InvalidType, match="path is .*; expected a file's name"):
+                call(other)
+
+
 @pytest.mark.parametrize(
     ("before", "mask", "after"),
     [(None, 0o022, 0o644), (None, 0o077, 0o600), (0o600, 0o022, 0o600), (0o664, 0o077, 0o664)],

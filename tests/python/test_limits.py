@@ -21,6 +21,19 @@ def use(devices):
             engine.submit(add, data.update())
         engine.wait()
         linalg.cho_factor(a, engine=engine, tile=32).solve(np.ones(96))
+def stream(devices):
+    stages = quadriga.Pipeline(devices=devices).source(np.ones(100_000) for _ in range(20))
+    stages.kernel(lambda array: array * 2, returns="y")
+    assert sum(chunk["y"][0] for chunk in stages.results()) == 40
+def stream_through_bodies(devices):
+    stages = quadriga.Pipeline(devices=devices).source(np.ones(10_000) for _ in range(20))
+    stages.map(lambda chunk: {"z": chunk["array"] * 2})
+    stages.kernel(lambda z: z * 2, returns="y")
+    stages.map(lambda chunk: None, mode="serial")
+    stages.run()
+def solve(devices):
+    size = 700  # what it copies is given back to the system when the call ends
+    linalg.cho_factor(4 * np.eye(size), devices=devices, tile=100).solve(np.ones(size))
 """
 
 
@@ -36,11 +49,13 @@ def run(text, *arguments):
     return result.stdout.splitlines()
 
 
-@pytest.mark.parametrize("devices", ["cpu:3", "emulated:2,memory=1MiB"])
-def test_too_few_threads_are_an_error(devices):
+@pytest.mark.parametrize("calls", ["use", "stream", "stream_through_bodies", "solve"])
+@pytest.mark.parametrize("devices", ["cpu:3", "emulated:2,memory=32MiB"])
+def test_too_few_threads_are_an_error(devices, calls):
     said = run(
         """
-        use("cpu:1")  # whatever is opened late is open
+        called = globals()[sys.argv[2]]
+        called("cpu:1")  # whatever is opened late is open
         if os.getuid() == 0:
             # Root has no limit, and others may run processes as nobody.
             os.setgid(65534), os.setuid(60_000 + os.getpid() % 5_000)
@@ -57,12 +72,13 @@ def test_too_few_threads_are_an_error(devices):
             hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
             resource.setrlimit(resource.RLIMIT_NPROC, (limit, hard))
             try:
-                use(sys.argv[1])
+                called(sys.argv[1])
                 print("ended")
             except quadriga.Unavailable as error:
                 print(error)
         """,
         devices,
+        calls,
     )
     assert "thread" in said[0]
     assert "ulimit -u" in said[0]
@@ -70,6 +86,26 @@ def test_too_few_threads_are_an_error(devices):
     assert all("can't start a thread" in each for each in refused), refused
     if os.getuid() == 0:
         assert said[-1] == "ended"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="counts threads of a user without any other")
+@pytest.mark.parametrize("calls", ["stream", "stream_through_bodies"])
+def test_a_source_without_a_thread_is_an_error(calls):
+    said = run(
+        """
+        faulthandler.dump_traceback_later(20, exit=True)
+        os.setgid(65534), os.setuid(60_000 + os.getpid() % 5_000)
+        # Two workers and the thread that drives the stream can be started, and no other.
+        limit = len(os.listdir("/proc/self/task")) + 3
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
+        try:
+            globals()[sys.argv[1]]("cpu:2")
+        except quadriga.Unavailable as error:
+            print(error)
+        """,
+        calls,
+    )
+    assert "can't start a thread" in said[0], said
 
 
 @pytest.mark.parametrize("devices", ["cpu:2", "emulated:2,memory=200MiB"])

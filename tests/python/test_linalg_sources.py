@@ -263,6 +263,55 @@ def test_what_a_source_fills_may_be_copied_and_raised():
     assert np.all(raised.value.args[1] == 1)
 
 
+class Returning:
+    """Returns its block, as `__getitem__` would; one that returns `out` has filled it."""
+
+    shape = (60, 50)
+    dtype = np.dtype(float)
+    array = np.arange(3000.0).reshape(shape)
+
+    def __init__(self, fills=None):
+        self.fills = fills
+
+    def read(self, rows, cols, out):
+        if self.fills is None:
+            return self.array[rows, cols]
+        out[...] = self.array[rows, cols]
+        return self.fills(out)
+
+
+class Derived(Returning, linalg.Source):
+    def __init__(self):
+        Returning.__init__(self)
+        linalg.Source.__init__(self, self.shape, float, False)
+
+
+@pytest.mark.parametrize("make", [Returning, Derived, lambda: Returning(lambda out: out.size)])
+def test_a_source_that_returns_its_block_is_refused(make):
+    """Its `out` would be taken as it was: wrong numbers."""
+    match = r"read\(\) of \w+ returned a value of type .*: write the block into `out`"
+    for product in (
+        lambda: linalg.matmul(make(), np.eye(50), tile=16),
+        lambda: linalg.matmul(make(), np.eye(60), trans_a="T", tile=16),
+    ):
+        with pytest.raises(quadriga.InvalidType, match=match):
+            product()
+    if make is Derived:
+        for read in (
+            lambda: make()[:, :],
+            lambda: make().T[3:5],
+            lambda: np.asarray(make().astype("f")),
+        ):
+            with pytest.raises(quadriga.InvalidType, match=match):
+                read()
+
+
+@pytest.mark.parametrize("fills", [lambda out: out, lambda out: out.T, lambda out: None])
+def test_a_source_may_return_what_it_filled(fills):
+    found = linalg.matmul(Returning(fills), np.eye(50), tile=16)
+    assert np.array_equal(found, Returning.array)
+
+
 @pytest.mark.parametrize("others", [None, [[0.5], [2.0]]])
 def test_covariances_are_pickled(others):
     points = np.linspace(0, 1, 5)

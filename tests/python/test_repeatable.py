@@ -78,3 +78,18 @@ def test_traces_are_the_same_to_the_byte(policy, program, held):
         seen.add(program(policy, held))
     assert len({end for _, end in seen}) == 1
     assert len(seen) == 1
+
+
+def factorizations(tile):
+    with engine("affinity", "1MiB") as on:
+        for _ in range(8):
+            linalg.cho_factor(4 * np.eye(150) + 0.01, engine=on, tile=tile)
+        on.wait()
+        return on.trace_json(), on.now()
+
+
+@pytest.mark.parametrize("tile", [None, 40])
+def test_plans_dont_come_from_earlier_engines(tile):
+    seen = {factorizations(tile) for _ in range(5)}
+    assert len({end for _, end in seen}) == 1
+    assert len(seen) == 1

@@ -266,16 +266,83 @@ def test_an_array_over_memory_of_others_has_results():
         assert engine.submit(total, engine.data(array).read()).result() == Box(0.0)
 
 
-def test_what_an_exception_carries_is_copied():
-    @quadriga.codelet(access=["read"], host_only=False)
-    def failing(x):
-        raise ValueError("bad part", part(x))
+class Carrying(Exception):
+    def __init__(self, *carried):
+        super().__init__("bad part", *carried)
+        self.first, self.second = carried
 
-    with quadriga.Engine("emulated:1,memory=1MiB") as engine:
-        engine.submit(failing, engine.data(np.arange(100_000.0)).read())
-        with pytest.raises(ValueError, match="bad part") as raised:
+
+def check_carried(error, array):
+    """That its arguments and attributes are as they were when the body raised them."""
+    array[:] = -1
+    assert error.args[0] == "bad part"
+    assert error.args[1].tolist() == error.first.tolist() == [1, 2]
+    assert error.args[2] == error.second == "<Box of an operand>"
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "emulated:1,memory=1MiB"])
+@pytest.mark.parametrize("access", ["read", "update"])
+def test_what_an_exception_carries_is_copied(access, devices):
+    @quadriga.codelet(access=[access], host_only=False)
+    def failing(x):
+        raise Carrying(part(x), Box(x))
+
+    array = np.arange(100_000.0)
+    with quadriga.Engine(devices) as engine:
+        data = engine.data(array)
+        failed = engine.submit(failing, quadriga.Operand(data, access))
+        check_carried(failed.exception(), array)
+        with pytest.raises(Carrying, match="bad part"):
             engine.wait()
-    assert raised.value.args[1].tolist() == [1, 2]
+
+
+def test_an_exception_keeps_what_is_too_large_to_be_looked_into(monkeypatch):
+    monkeypatch.setattr(hidden, "MOST", 10)
+    large = Box([Box(n) for n in range(100)])
+
+    @quadriga.codelet(access=["update"])
+    def failing(x):
+        raise Carrying(part(x), large)
+
+    with quadriga.Engine("cpu:1") as engine:
+        error = engine.submit(failing, engine.data(np.arange(9.0)).update()).exception()
+        assert error.second is error.args[2] is large
+        with pytest.raises(Carrying):
+            engine.wait()
+
+
+def test_what_an_exception_of_a_fine_task_carries_is_copied():
+    @quadriga.codelet(access=["update"])
+    def failing(x):
+        raise Carrying(part(x), Box(x))
+
+    def divide(division, x):
+        division.add(failing, x[:5])
+
+    divided = quadriga.codelet(access=["update"], divide=divide)(failing.cpu)
+    array = np.arange(10.0)
+    with quadriga.Engine("cpu:2") as engine:
+        failed = engine.submit(divided, engine.data(array).update())
+        check_carried(failed.exception(), array)
+        with pytest.raises(Carrying):
+            engine.wait()
+
+
+def test_an_exception_keeps_the_programs_own_objects():
+    class Program:
+        def __init__(self):
+            self.array = np.arange(5.0)
+
+        def run(self, x):
+            raise ValueError("bad", self)
+
+    program = Program()
+    with quadriga.Engine("cpu:1") as engine:
+        run = quadriga.codelet(access=["read"])(program.run)
+        failed = engine.submit(run, engine.data(program.array).read())
+        assert failed.exception().args[1] is program
+        with pytest.raises(ValueError, match="bad"):
+            engine.wait()
 
 
 def test_results_that_nobody_can_read_are_not_kept(engine, monkeypatch):

@@ -198,6 +198,24 @@ class TestNamed:
             quadriga.Engine("emulated:1,memory=1MiB").close()
         assert "setting machine: 'machines/idgraf.json' describes none" in caplog.text
 
+    @pytest.mark.parametrize(
+        ("devices", "given", "said"),
+        [
+            ("cpu:1", {"schedule_log": "/nonexistent/log"}, "schedule_log: '/nonexistent/log'"),
+            ("cpu:1", {"spill_rate": "2GB/s"}, "spill_rate: '2GB/s' isn't used without"),
+            ("cpu:1", {"spill_rate": "2GB/s", "spill": "file"}, "spill_rate: '2GB/s' isn't used"),
+            ("emulated:1,memory=1MiB", {"spill_rate": "2GB/s"}, "'2GB/s' isn't used without"),
+            ("emulated:1,memory=1MiB", {"spill_rate": "2GB/s", "spill": "file"}, ""),
+        ],
+    )
+    def test_a_setting_that_changes_nothing(self, devices, given, said, caplog, tmp_path):
+        if "spill" in given:
+            given = given | {"spill": str(tmp_path / "file")}
+        with quadriga.config(**given):
+            quadriga.Engine(devices).close()
+        assert said in caplog.text
+        assert ("isn't used" in caplog.text) == bool(said)
+
     @pytest.mark.parametrize("value", ["99999999999", "-1", "1.5", "2147483648"])
     def test_a_number_out_of_range(self, value, monkeypatch):
         monkeypatch.setenv("QUADRIGA_TILE", value)

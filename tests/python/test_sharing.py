@@ -12,9 +12,11 @@ import types
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import quadriga
 from quadriga import linalg, registered
+from quadriga.sparse.matrices import as_csr
 
 TIMES = {kind: {"8": 1e-6, "64": 1e-4} for kind in ("gpu", "cpu")}
 TIMED = {
@@ -246,6 +248,39 @@ def test_linalg_follows_tasks_and_takes_data(engine):
     np.testing.assert_allclose(y, 2 * np.eye(n) + 23)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda x: [x[0], x[1]],
+        lambda x: ([x[0, 0, ...], x[0, 1, ...]], x[1]),
+        lambda x: [memoryview(x[0]), memoryview(x[1])],
+        lambda x: [[3.0, 3.0], x.T[1]],
+        lambda x: types.SimpleNamespace(__array_interface__=x.__array_interface__),
+    ],
+)
+def test_lists_of_rows_that_tasks_are_about_to_write(given, engine):
+    """NumPy copies what a list holds, and knows of no task."""
+    x = np.zeros((2, 2))
+    data = engine.data(x)
+    for _ in range(3):
+        engine.submit(increase, data.update())
+    found = linalg.matmul(given(x), np.eye(2), engine=engine)
+    np.testing.assert_array_equal(found, np.full((2, 2), 3.0))
+
+
+def test_points_and_sparse_matrices_that_tasks_are_about_to_write(engine):
+    x = np.zeros(3)
+    data = engine.data(x)
+    for made in (
+        lambda: linalg.rbf(x).points[:, 0],
+        lambda: linalg.rbf([x[:1], x[1:2]]).points[:, 0],
+        lambda: as_csr(scipy.sparse.coo_array((x, (range(3), range(3))), (3, 3))).values,
+    ):
+        before = x[0]
+        engine.submit(increase, data.update())
+        np.testing.assert_array_equal(made(), before + 1)
+
+
 def test_factors_and_solves_follow_tasks(engine):
     n = 48
     generator = np.random.default_rng(1)
@@ -272,8 +307,18 @@ def test_a_temporary_is_an_input_of_linalg(engine):
     data = engine.temporary((4, 4))
     engine.submit(double, engine.data(np.eye(4)).read(), data.write())
     np.testing.assert_allclose(linalg.matmul(data, np.eye(4), engine=engine), 2 * np.eye(4))
-    with pytest.raises(quadriga.InvalidArgument, match="expected an array"):
+    with pytest.raises(quadriga.InvalidArgument, match="out is a temporary, .* or Data of one"):
         linalg.matmul(np.eye(4), np.eye(4), out=data, engine=engine)
+
+
+def test_a_future_is_no_input_of_linalg(engine):
+    future = engine.submit(quadriga.codelet(access=[], cost=COST)(lambda: np.eye(4)))
+    for given in (future, [future]):
+        with pytest.raises(quadriga.InvalidType, match=r"give its result\(\), or the Data"):
+            linalg.matmul(given, np.eye(4), engine=engine)
+    with pytest.raises(quadriga.InvalidArgument, match="out is a Future; expected an array"):
+        linalg.matmul(np.eye(4), np.eye(4), out=future, engine=engine)
+    engine.wait()
 
 
 def test_linalg_inside_of_on_host(engine):

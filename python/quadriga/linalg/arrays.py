@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import _core, mapped
 from ..errors import InvalidArgument, InvalidType
 from ..foreign import DeviceArray, Kind, Registered, kind_of, seen
+from ..ready import ready
 from ..registered import settle
 from ..residence import opened
 from .sources import Source
@@ -52,11 +53,10 @@ def as_input(value: Any, name: str) -> Input:
     if source is not None:
         check_type(source.dtype, name)
         return source
-    array: Any = seen(value)
+    array: Any = seen(ready(value))
     if not isinstance(array, DeviceArray):
-        mapped.watch(array)
         array = np.asarray(array)
-    settle(array)
+        settle(array)  # of an object that lends its memory by other means
     check_type(array.dtype, name)
     found: Dense = opened(array)
     return found
@@ -75,6 +75,11 @@ def kind_for(name: str, **values: Any) -> Kind:
 def as_output(value: Any, name: str) -> Dense:
     """An array that results are to go to, of any kind."""
     found = seen(value)
+    if isinstance(found, Registered):
+        raise InvalidArgument(
+            f"{name} is a temporary, which has no array; expected an array, or Data of one, as "
+            "engine.data(array)"
+        )
     if not isinstance(found, (np.ndarray, DeviceArray)):
         raise InvalidArgument(f"{name} is a {type(value).__name__}; expected an array")
     mapped.watch(found)

@@ -122,5 +122,5 @@ def warn_of_condition(bound: float, dtype: DType) -> None:
             f"an ill-conditioned matrix: its condition number is at least {bound:.0e}, so that "
             "the result may not be accurate",
             LinAlgWarning,
-            stacklevel=3,
+            stacklevel=4,  # the caller of solve(), around which mapped files are checked
         )

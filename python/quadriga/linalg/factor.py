@@ -16,8 +16,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
-from ..arguments import either
+from .. import _core, mapped
+from ..arguments import either, file_of
 from ..beside import target_of
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType
@@ -142,6 +142,7 @@ class Factor:
         self, b: ArrayLike, overwrite_b: bool = ..., check_finite: bool = ..., *,
         progress: Progress = ...,
     ) -> Array: ...  # fmt: skip
+    @mapped.checks()
     def solve(
         self,
         b: ArrayLike,
@@ -183,7 +184,7 @@ class Factor:
             self._core.unpack(call.matrix(out), bool(clean), call.options(out))
             return self._kind.give(out)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | bytes | os.PathLike[str]) -> None:
         """Write the factor to a file, which `load` reads; the file is either complete or absent.
 
         Raises
@@ -192,12 +193,12 @@ class Factor:
             If the file can't be written, for example on a full disk; the message names it.
         """
         with self._lock:
-            self._core.save(str(target_of(path)), self._options())
+            self._core.save(str(target_of(file_of("path", path))), self._options())
 
     @classmethod
     def load(
         cls,
-        path: str | os.PathLike[str],
+        path: str | bytes | os.PathLike[str],
         *,
         engine: Engine | None = None,
         devices: str | Machine | None = None,
@@ -209,8 +210,9 @@ class Factor:
         IoError
             If the file is missing, truncated, damaged, no factor or of another version.
         """
+        file = file_of("path", path)
         with start("load", engine, devices, None, None) as call:
-            return cls(call.engine, _core.load_factor(call.core, os.fspath(path), call.options()))
+            return cls(call.engine, _core.load_factor(call.core, file, call.options()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles as its file; it is loaded on the default engine of its process."""
@@ -276,6 +278,7 @@ def square(value: Any, name: str = "a") -> Input:
     return found
 
 
+@mapped.checks()
 def cho_factor(
     a: ArrayLike,
     lower: bool = False,
@@ -385,6 +388,7 @@ def cho_solve(
     check_finite: bool = ..., *, tile: int | None = ..., reproducible: bool | None = ...,
     engine: Engine | None = ..., devices: str | Machine | None = ..., progress: Progress = ...,
 ) -> Array: ...  # fmt: skip
+@mapped.checks()
 def cho_solve(
     c_and_lower: Factor | tuple[ArrayLike, bool],
     b: ArrayLike,
@@ -470,8 +474,7 @@ def _solve(
 ) -> Array:
     _fits(factor.shape, right)
     check_finite(right, finite)
-    wanted = lapack_type(right)
-    dtype = factor.dtype
+    wanted, dtype = lapack_type(right), factor.dtype
     if np.result_type(wanted, dtype) != dtype:
         return _solve_wider(factor, b, np.result_type(wanted, dtype), progress)
     kind = kind_of(b) or Kind()
@@ -486,8 +489,7 @@ def _solve(
 def _solve_wider(factor: Factor, right: ArrayLike, dtype: DType, progress: Progress) -> Array:
     """A right-hand side of a type that the factor's can't hold: solved with a converted factor."""
     unpacked = as_input(factor.unpack(), "c")
-    is_on_device = isinstance(unpacked, DeviceArray)
-    c: Any = unpacked if is_on_device else np.asarray(unpacked, dtype=dtype)
+    c: Any = unpacked if isinstance(unpacked, DeviceArray) else np.asarray(unpacked, dtype=dtype)
     return cho_solve((c, factor.lower), right, False, False, engine=factor.engine,
                      progress=progress)  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
+from .. import _core, mapped
 from ..arguments import either
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType
@@ -64,6 +64,7 @@ def matmul(
     reproducible: bool | None = ..., engine: Engine | None = ...,
     devices: str | Machine | None = ..., progress: Progress = ...,
 ) -> Array: ...  # fmt: skip
+@mapped.checks()
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
@@ -252,6 +253,7 @@ def syrk(
     reproducible: bool | None = ..., engine: Engine | None = ...,
     devices: str | Machine | None = ..., progress: Progress = ...,
 ) -> Array: ...  # fmt: skip
+@mapped.checks()
 def syrk(
     alpha: complex,
     a: ArrayLike,
@@ -336,6 +338,7 @@ def herk(
     reproducible: bool | None = ..., engine: Engine | None = ...,
     devices: str | Machine | None = ..., progress: Progress = ...,
 ) -> Array: ...  # fmt: skip
+@mapped.checks()
 def herk(
     alpha: float,
     a: ArrayLike,

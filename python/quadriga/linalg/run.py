@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from .. import _core, mapped
+from .. import _core
 from ..arguments import flag
 from ..defaults import default_engine
 from ..engine import Engine
@@ -102,8 +102,7 @@ def start(
     named = nullcontext() if is_named else chosen.section(name)
     with named, shown(name, progress) as report:
         try:
-            with mapped.checks():
-                yield Call(chosen, order, reproducible, report)
+            yield Call(chosen, order, reproducible, report)
         except TaskFailed as error:
             number = getattr(error, "record", 0)
             for each in inputs:

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
+from .. import _core, mapped
 from ..arguments import either
 from ..engine import Engine
 from ..errors import InvalidArgument, SingularMatrix, Unavailable
@@ -81,6 +81,7 @@ def cholesky(
     reproducible: bool | None = ..., engine: Engine | None = ...,
     devices: str | Machine | None = ..., progress: Progress = ...,
 ) -> Array: ...  # fmt: skip
+@mapped.checks()
 def cholesky(
     a: ArrayLike,
     lower: bool = False,
@@ -201,6 +202,7 @@ def solve(
     check_symmetric: bool | float = ..., tile: int | None = ..., reproducible: bool | None = ...,
     engine: Engine | None = ..., devices: str | Machine | None = ..., progress: Progress = ...,
 ) -> Array: ...  # fmt: skip
+@mapped.checks()
 def solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -344,6 +346,7 @@ def solve_triangular(
     reproducible: bool | None = ..., engine: Engine | None = ...,
     devices: str | Machine | None = ..., progress: Progress = ...,
 ) -> Array: ...  # fmt: skip
+@mapped.checks()
 def solve_triangular(
     a: ArrayLike,
     b: ArrayLike,

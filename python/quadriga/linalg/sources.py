@@ -18,6 +18,7 @@ from ..blas import one_thread
 from ..completion import hides
 from ..errors import InvalidArgument, InvalidType
 from ..layout import layout_of_new
+from ..ready import ready
 from ..results import own_arguments, refuse_kept
 
 Array = npt.NDArray[Any]
@@ -63,6 +64,20 @@ class Source:
         """Write the elements of these rows and columns to `out`, which has their shape."""
         raise NotImplementedError
 
+    def _read_into(self, out: Array, rows: slice, cols: slice) -> None:
+        """Calls `read`; refuses a result, as `out` isn't filled by whoever returns a block."""
+        self._check_returned(self.read(rows, cols, out), out)  # type: ignore[func-returns-value]
+
+    def _check_returned(self, returned: Any, out: Array) -> None:
+        if returned is None or (
+            isinstance(returned, np.ndarray) and np.may_share_memory(returned, out)
+        ):
+            return
+        raise InvalidType(
+            f"read() of {self._kind()} returned a value of type {type(returned).__name__}, which "
+            "isn't used: write the block into `out`, as out[...] = block, and return nothing"
+        )
+
     def astype(self, dtype: npt.DTypeLike) -> Source:
         """The same matrix with elements of another type."""
         return self if np.dtype(dtype) == self.dtype else _Converted(self, np.dtype(dtype))
@@ -89,7 +104,7 @@ class Source:
         failure: BaseException | None = None
         try:
             with one_thread:
-                self.read(slice(row, row + rows), slice(col, col + cols), out)
+                self._read_into(out, slice(row, row + rows), slice(col, col + cols))
         except BaseException as raised:
             failure = raised
             # Frames and arguments must not keep views of memory that the engine takes back.
@@ -125,7 +140,7 @@ class Source:
         high = [max(each, default=-1) + 1 for each in ranges]
         out = np.empty([b - a for a, b in zip(low, high, strict=True)], self.dtype, order="F")
         if out.size:
-            self.read(slice(low[0], high[0]), slice(low[1], high[1]), out)
+            self._read_into(out, slice(low[0], high[0]), slice(low[1], high[1]))
         steps = tuple(0 if one else slice(None, None, each.step)
                       for each, one in zip(ranges, is_number, strict=True))  # fmt: skip
         return out[steps]
@@ -204,7 +219,7 @@ class _Transposed(Source):
         return self._inner
 
     def read(self, rows: slice, cols: slice, out: Array) -> None:
-        self._inner.read(cols, rows, out.T)
+        self._inner._read_into(out.T, cols, rows)
 
     def _kind(self) -> str:
         return self._inner._kind()
@@ -353,7 +368,7 @@ class Covariance(Source):
 
 
 def _points(points: npt.ArrayLike) -> Array:
-    array = np.ascontiguousarray(points, dtype=float)
+    array = np.ascontiguousarray(ready(points), dtype=float)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:

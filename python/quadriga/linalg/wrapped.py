@@ -23,7 +23,8 @@ class _Wrapped(Source):
         self._inner = inner
 
     def read(self, rows: slice, cols: slice, out: Array) -> None:
-        self._inner.read(rows, cols, out)
+        returned: Any = self._inner.read(rows, cols, out)
+        self._check_returned(returned, out)
 
     def _kind(self) -> str:
         return type(self._inner).__name__

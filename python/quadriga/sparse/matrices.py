@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .. import _core, mapped
 from ..errors import InvalidArgument, InvalidType, IoError, Unavailable
 from ..linalg.arrays import check_type, core_type
+from ..ready import ready
 from ..registered import settle
 from .market import Triplets, read_market
 
@@ -84,15 +85,19 @@ def is_matrix(value: Any) -> bool:
 
 def on_host(value: Any) -> Any:
     """What an array of CuPy or a tensor of PyTorch holds, in an array of NumPy; others as given,
-    mapped ones watched.
+    mapped ones watched, once tasks have written it.
     """
     if hasattr(value, "tocsr"):
         raise InvalidType(
             f"vectors are arrays; got a sparse {type(value).__name__}, expected its toarray()"
         )
     if _is_torch(value):
-        return value.detach().cpu().numpy()
-    return value.get() if _is_cupy(value) else mapped.watch(value)
+        return ready(value.detach()).cpu().numpy()
+    if _is_cupy(value):
+        if hasattr(value, "__cuda_array_interface__"):  # else nothing of it can be registered
+            ready(value)
+        return value.get()
+    return ready(value)
 
 
 def _is_torch(value: Any) -> bool:
@@ -169,7 +174,7 @@ def _from_scipy(matrix: Any) -> Csr:
     if matrix.ndim != 2:
         raise InvalidArgument(f"A is a sparse array of {matrix.ndim} dimensions; expected 2")
     for each in getattr(matrix, "__dict__", {}).values():
-        mapped.watch(each)  # arrays of any format, which the conversion reads
+        ready(each)  # arrays of any format, which the conversion reads
     csr = matrix.tocsr()
     rows, cols = csr.shape
     offsets, columns = np.asarray(csr.indptr), np.asarray(csr.indices)

@@ -184,6 +184,7 @@ class _Reader:
     def __init__(self, blocks: RowBlocks) -> None:
         self._blocks = blocks
         self._last: Csr | None = None
+        self._files = mapped.files_here()  # of the call that reads rows, in which threads ever
         self.failure: BaseException | None = None
         self.is_left = False
 
@@ -192,7 +193,8 @@ class _Reader:
             raise InterruptedError("the caller has left: nobody needs these rows")
         try:
             self._last = None  # Two blocks at once are one too many.
-            self._last = self._blocks.rows(first, last)
+            with mapped.given_to(self._files):
+                self._last = self._blocks.rows(first, last)
         except BaseException as error:
             self.failure = error
             raise

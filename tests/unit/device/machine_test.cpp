@@ -217,6 +217,25 @@ TEST(Machine, WorkThatIsOnlyBytesHasATimeByRowsOfSeveralOrders) {
   EXPECT_DOUBLE_EQ(machine.kernel_seconds(gpu, "dgemm", 0, 1e6), 1e-3);
 }
 
+TEST(Machine, TellsWhatItsHostCopies) {
+  Machine machine = Machine::parse("emulated:1,h2d=6GB/s,d2h=5GB/s");
+  Device host;
+  host.name = "host cpu";
+  const Device& device = machine.devices.front();
+  EXPECT_TRUE(machine.has_kernel(host, "dmove"));
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(host, "dmove", 100, 64e4), 2 * 8 * 1e4 / 6e9);
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(host, "zmove", 100, 64e4), 2 * 16 * 1e4 / 6e9);
+  EXPECT_FALSE(machine.has_kernel(device, "dmove"));
+  machine.kernels["dgemm"][host.rates] = {{100, 1e-3}};
+  EXPECT_DOUBLE_EQ(machine.kernel_seconds(host, "dmove", 100, 64e4), 0.64e-3);
+  machine.routes.clear();
+  EXPECT_FALSE(machine.has_kernel(host, "smove"));
+  const std::string told =
+      message_of(Errc::unavailable, [&] { machine.kernel_seconds(host, "smove", 100, 64e4); });
+  expect_in(told, "neither a time of kernel 'sgemm'");
+  expect_in(told, "nor a link of the host");
+}
+
 TEST(Machine, KernelTimesAreInterpolatedOnTheRate) {
   const Machine machine = Machine::from_json(small);
   const Device& gpu = machine.devices[0];

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "engine/recorder.h"
 
 namespace quadriga {
 namespace {
@@ -67,6 +68,22 @@ TEST_F(KeptTrace, HasTheLastSecondsAndCountersOfThese) {
   for (const Json& link : counters["links"]) counted += link["bytes"].get<std::uint64_t>();
   EXPECT_EQ(counted, bytes);
   EXPECT_FALSE(told.contains("tasks"));
+}
+
+TEST(KeptMessages, AreThoseThatEndedWithin) {
+  constexpr Nanoseconds second = 1'000'000'000;
+  const Machine machine = Machine::parse("emulated:1,memory=1MiB");
+  Recorder recorder(machine, true, 2 * second);
+  const int lane = recorder.add_lane(0, StreamKind::compute, "kernels");
+  for (int i = 1; i <= 10; ++i) {
+    MessageEvent message;
+    message.begin = (i - 1) * second;
+    message.end = i * second;
+    recorder.message(message);
+  }
+  recorder.mark(lane, Mark::hit, no_tile, 0, 10 * second);
+  ASSERT_EQ(recorder.messages().size(), 3u);
+  EXPECT_EQ(recorder.messages().front().end, 8 * second);
 }
 
 TEST_F(KeptTrace, IsNoLargerTheLongerTheRun) {

@@ -9,6 +9,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/config.h"
 #include "graph/pulled.h"
@@ -148,6 +149,21 @@ TEST_F(CholeskyChoices, PayForTrialsWhatTheyTook) {
     choice = next;
   }
   EXPECT_GT(rounds, 0);
+}
+
+TEST_F(CholeskyChoices, OfAnEngineByTheVirtualClockDontComeFromOthers) {
+  allow(4);
+  constexpr std::int64_t order = 12000;
+  const auto left = [&] {
+    const Engine engine = engine_of_uneven(2.2);
+    std::vector<std::size_t> untried;
+    for (int call = 0; call < 8; ++call)
+      untried.push_back(choose(engine, order, Asked::by_call).untried.size());
+    return untried;
+  };
+  const std::vector<std::size_t> first = left();
+  EXPECT_LT(first.back(), first.front());
+  EXPECT_EQ(left(), first);
 }
 
 TEST_F(CholeskyChoices, OfAGivenTileAreItsPlaces) {

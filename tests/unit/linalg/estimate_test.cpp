@@ -8,6 +8,7 @@
 #include <quadriga/simulate.h>
 
 #include <chrono>
+#include <ctime>
 #include <ostream>
 
 #include "linalg/kernels/codelets.h"
@@ -254,6 +255,21 @@ TEST(Estimate, OfAnyOrderTakesSeconds) {
       EXPECT_GT(found.bound_seconds, 0);
       EXPECT_LT(found.seconds_uncertainty, 0.5);
     }
+}
+
+// Its plans may be tried for a quarter of an hour, a tenth of its time. In seconds of processors,
+// as the machine may be busy; trials of all plans took 29.
+TEST(Estimate, OfLargeProductsTriesLittle) {
+  if (is_sanitized) GTEST_SKIP() << "takes long where each access is checked";
+  Problem problem = product_of(1'000'000, 1'000'000, 1'000'000);
+  problem.dtype = DType::float32;
+  Engine engine = model_of("machine=h200x4.json:4");
+  const std::clock_t begin = std::clock();
+  const Estimate found = estimate(engine, problem);
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 15);
+  const Estimate full = simulate(engine, problem);
+  EXPECT_NEAR(found.seconds / full.seconds, 1, found.seconds_uncertainty + 1e-9);
+  EXPECT_NEAR(found.host_bytes / full.host_bytes, 1, found.bytes_uncertainty + 1e-9);
 }
 
 TEST(Estimate, RefusesMatricesThatNoAddressReaches) {
