@@ -359,14 +359,8 @@ def factorize(
     if described.is_strided():  # factorized in a copy, even with overwrite_a
         memory = None
     is_own = not share_memory(memory, given)  # nobody else sees it
-    core = _core.cho_factor(
-        call.core,
-        described,
-        lower,
-        memory is not None,
-        is_own,
-        call.options(matrix, part=part),
-    )
+    options = call.options(matrix, part=part)
+    core = _core.cho_factor(call.core, described, lower, memory is not None, is_own, options)
     return Factor(call.engine, core, memory, kind)
 
 
