@@ -48,7 +48,7 @@ void Cancelling::without_turn(Task* inside) {
   begin();
   try {
     parts_.reductions.end_all(inside);
-    parts_.executor.wait(all_ended, never);
+    parts_.executor.wait(all_ended, never, Checked::by_anybody);
     if (settles) settle();
     parts_.renaming.keep_what_was_not_copied();
   } catch (...) {

@@ -131,7 +131,7 @@ void Driver::loop() {
 /// A bug of ours or of the backend's: nothing more is driven, and whoever waits is told why.
 void Driver::break_down(std::exception_ptr error) {
   inbox_.break_down(std::move(error));
-  waiters_.signal();
+  waiters_.wake_all();
 }
 
 void Driver::post(const Message& message) {
@@ -176,7 +176,7 @@ bool Driver::execute_until(const std::function<bool()>& work, Nanoseconds deadli
       if (!is_done) execute([&] { is_done = work(); });
       return is_done;
     };
-    return condition() || wait(condition, deadline);
+    return condition() || wait(condition, deadline, Checked::by_waiter);
   }
   const auto request = std::make_shared<DriverRequest>(work);
   inbox_.post(request);

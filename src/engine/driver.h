@@ -59,7 +59,7 @@ class Driver final : public Executor {
   void ready(Task& task, std::uint64_t id) override;
   void kept(Task& task, std::uint64_t id, std::exception_ptr error) override;
   bool help() override;
-  bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
+  bool wait(const std::function<bool()>& condition, Nanoseconds deadline, Checked checked) override;
   bool bring_home(std::span<Datum* const> data, std::span<const TaskRef> after,
                   Nanoseconds deadline) override;
   bool bring_all_home(Nanoseconds deadline) override;
@@ -101,7 +101,7 @@ class Driver final : public Executor {
   template <class Each>
   bool bring_home(std::span<const TaskRef> after, Nanoseconds deadline, Each&& each,
                   Refused& refused);
-  bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline);
+  bool sleep_until(const std::function<bool()>& condition, Nanoseconds deadline, Checked checked);
   std::string describe() const;
 
   Graph& graph_;

@@ -22,22 +22,24 @@ bool Driver::help() {
   return false;
 }
 
-bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline) {
+bool Driver::wait(const std::function<bool()>& condition, Nanoseconds deadline, Checked checked) {
   if (current_task(graph_))
     fail(Errc::unavailable,
          "a task on a device can't wait; it may submit tasks, and its successors wait for them");
-  const bool met = virtual_ ? drive_->until(condition, deadline) : sleep_until(condition, deadline);
+  const bool met =
+      virtual_ ? drive_->until(condition, deadline) : sleep_until(condition, deadline, checked);
   waiters_.tell_notices();
   return met;
 }
 
-bool Driver::sleep_until(const std::function<bool()>& condition, Nanoseconds deadline) {
+bool Driver::sleep_until(const std::function<bool()>& condition, Nanoseconds deadline,
+                         Checked checked) {
   const auto met = [&] {
     if (condition()) return true;
     inbox_.rethrow_if_broken();
     return false;
   };
-  return waiters_.sleep_until(met, deadline);
+  return waiters_.sleep_until(met, deadline, checked == Checked::by_anybody ? &condition : nullptr);
 }
 
 /// Starts the way home if it can; true if there is nothing left to wait for: no way will be found

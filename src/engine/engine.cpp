@@ -208,7 +208,8 @@ void Engine::Impl::end() noexcept {
     executor->cancel(true);
     cancel_messages(true);
     holds->end_all();
-    executor->wait([&] { return executor->ended() >= graph.submitted(); }, never);
+    executor->wait([&] { return executor->ended() >= graph.submitted(); }, never,
+                   Checked::by_anybody);
     left.end();
   } catch (const std::exception& error) {
     log(LogLevel::error, fmt::format("an engine ended in disorder: {}", error.what()));

@@ -47,7 +47,7 @@ std::string EngineAccess::why_failed(const Engine& engine, std::uint64_t task) {
 bool EngineAccess::wait_until(Engine& engine, const std::function<bool()>& condition,
                               double timeout) {
   Engine::Impl& impl = engine.checked();
-  return impl.executor->wait(condition, impl.waits->deadline_after(timeout));
+  return impl.executor->wait(condition, impl.waits->deadline_after(timeout), Checked::by_waiter);
 }
 
 MessageTasks* Engine::Impl::known_messages() {
@@ -63,7 +63,8 @@ void Engine::cancel() {
   Impl& impl = checked();
   // Inside of a task what it submitted ends; the task itself can't.
   Task* const inside = current_task(impl.graph);
-  if (inside) impl.executor->wait([] { return true; }, never);  // refused on devices
+  if (inside)
+    impl.executor->wait([] { return true; }, never, Checked::by_waiter);  // refused on devices
   if (impl.refuses) {
     impl.holds->end_all();  // the engine is about to end, and with it what waits for the host
     return impl.cancelling->without_turn(inside);
@@ -78,7 +79,7 @@ void EngineAccess::leave(Engine& engine, std::function<void()> end) {
 
 void EngineAccess::cancel(Engine& engine, TaskGroup& group) {
   group.cancelled.store(true, std::memory_order_release);
-  engine.checked().executor->wait([&] { return group.all_ended(); }, never);
+  engine.checked().executor->wait([&] { return group.all_ended(); }, never, Checked::by_anybody);
 }
 
 }  // namespace quadriga

@@ -13,6 +13,7 @@
 
 #include "engine/device_services.h"
 #include "engine/hold.h"
+#include "engine/waiters.h"
 #include "graph/task.h"
 
 namespace quadriga {
@@ -51,7 +52,8 @@ class Executor {
   /// that meet a full window.
   virtual bool help() = 0;
   /// Waits until `condition` holds; it is looked at whenever a task ended. False at the deadline.
-  virtual bool wait(const std::function<bool()>& condition, Nanoseconds deadline) = 0;
+  virtual bool wait(const std::function<bool()>& condition, Nanoseconds deadline,
+                    Checked checked) = 0;
   /// Brings the newest content of the data home once these tasks have ended; other writers have.
   /// False at the deadline; it goes on then.
   virtual bool bring_home(std::span<Datum* const> data, std::span<const TaskRef> after,

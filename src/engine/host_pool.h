@@ -53,7 +53,7 @@ class HostPool final : public OneMemory {
   void ready(Task& task, std::uint64_t id) override;
   void kept(Task& task, std::uint64_t id, std::exception_ptr error) override;
   bool help() override;
-  bool wait(const std::function<bool()>& condition, Nanoseconds deadline) override;
+  bool wait(const std::function<bool()>& condition, Nanoseconds deadline, Checked checked) override;
   bool bring_home(std::span<Datum* const>, std::span<const TaskRef> after,
                   Nanoseconds deadline) override;
   void end_hold(Task& hold, std::span<Datum* const> written,

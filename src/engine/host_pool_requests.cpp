@@ -10,16 +10,18 @@
 
 namespace quadriga {
 
-bool HostPool::wait(const std::function<bool()>& condition, Nanoseconds deadline) {
+bool HostPool::wait(const std::function<bool()>& condition, Nanoseconds deadline, Checked checked) {
   if (condition()) return true;
-  return current_task(graph_) ? wait_inside_task(condition, deadline)
-                              : waiters_.sleep_until(condition, deadline);
+  if (current_task(graph_)) return wait_inside_task(condition, deadline);
+  return waiters_.sleep_until(condition, deadline,
+                              checked == Checked::by_anybody ? &condition : nullptr);
 }
 
 bool HostPool::bring_home(std::span<Datum* const> /*data*/, std::span<const TaskRef> after,
                           Nanoseconds deadline) {
   const auto has_ended = [&](const TaskRef& ref) { return graph_.ended(ref); };
-  return after.empty() || wait([&] { return std::ranges::all_of(after, has_ended); }, deadline);
+  return after.empty() ||
+         wait([&] { return std::ranges::all_of(after, has_ended); }, deadline, Checked::by_anybody);
 }
 
 bool HostPool::wait_inside_task(const std::function<bool()>& condition, Nanoseconds deadline) {

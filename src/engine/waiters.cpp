@@ -11,27 +11,39 @@
 
 namespace quadriga {
 
-namespace {
-
-/// Counts a thread while it lives.
-class Counted {
+/// One of those that wait, while it lives.
+class Waiters::Waiting {
  public:
-  explicit Counted(std::atomic<int>& count) : count_(count) { ++count_; }
-  ~Counted() { --count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
+  Waiting(Waiters& all, const Condition* quick) : all_(all), quick_(quick) {
+    const std::lock_guard lock(all_.mutex_);
+    if (quick_)
+      all_.quick_.push_back(quick_);
+    else
+      ++all_.others_;
+    ++all_.count_;
+  }
+  ~Waiting() {
+    const std::lock_guard lock(all_.mutex_);
+    --all_.count_;
+    if (quick_)
+      all_.quick_.erase(std::ranges::find(all_.quick_, quick_));
+    else
+      --all_.others_;
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
 
  private:
-  std::atomic<int>& count_;
+  Waiters& all_;
+  const Condition* const quick_;
 };
 
-}  // namespace
-
-bool Waiters::sleep_until(const std::function<bool()>& condition, Nanoseconds deadline) {
+bool Waiters::sleep_until(const Condition& condition, Nanoseconds deadline,
+                          const Condition* quick) {
   constexpr Nanoseconds longest_pause = 1'000'000;
   Nanoseconds pause = 50'000;
   if (now_() < deadline && search_briefly(condition, now_)) return true;
-  const Counted counted(count_);
+  const Waiting waiting(*this, quick);
   std::unique_lock lock(mutex_);
   while (true) {
     const std::uint64_t seen = signals_;
@@ -48,6 +60,14 @@ bool Waiters::sleep_until(const std::function<bool()>& condition, Nanoseconds de
 
 void Waiters::signal() {
   if (count_ == 0) return;
+  const std::lock_guard lock(mutex_);
+  const auto holds = [](const Condition* condition) { return (*condition)(); };
+  if (others_ == 0 && std::ranges::none_of(quick_, holds)) return;
+  ++signals_;
+  changed_.notify_all();
+}
+
+void Waiters::wake_all() {
   const std::lock_guard lock(mutex_);
   ++signals_;
   changed_.notify_all();

@@ -15,7 +15,7 @@ Nanoseconds Waits::deadline_after(double timeout) const {
 
 void Waits::until(const std::function<bool()>& condition, Nanoseconds deadline,
                   const std::string& what) const {
-  if (!executor_.wait(condition, deadline)) fail_late(what);
+  if (!executor_.wait(condition, deadline, Checked::by_anybody)) fail_late(what);
 }
 
 void Waits::until_ended(std::span<const TaskRef> tasks, Nanoseconds deadline) const {

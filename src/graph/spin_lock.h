@@ -5,16 +5,9 @@
 #include <atomic>
 #include <thread>
 
-namespace quadriga {
+#include "base/pause.h"
 
-/// Tells the processor that we spin.
-inline void pause_briefly() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
+namespace quadriga {
 
 /// Test-and-test-and-set; yields to the scheduler when its holder seems to be off the processor.
 class SpinLock {

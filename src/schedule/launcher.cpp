@@ -307,14 +307,16 @@ bool Launcher::can_start(const DeviceState& device, const ComputeStream& stream)
 
 /// For tasks that start together the last, so that gangs follow each other in the same order on
 /// all devices; for tasks that may wait, too. For one that fills the device and can start the
-/// first: such kernels run one after the other, each with all of the device's caches. For short
-/// tasks that of one which they must wait for and nothing was queued behind: they need no event
-/// then. Else the one with least in it, the first only if the others have more.
+/// first: such kernels run one after the other, each with all of the device's caches. For tasks
+/// that are short, or whose time is learned, that of one which they must wait for and nothing was
+/// queued behind: they need no event then. What is learned of short ones is mostly how many were
+/// seen to end at once, and would spread a chain over all streams. Else the one with least in it,
+/// the first only if the others have more.
 ComputeStream& Launcher::stream_for(DeviceState& device, const PlannedTask& planned) {
   if (planned.gang || planned.waits) return device.streams.back();
   if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   for (const Need& need : needs_) {
-    if (planned.seconds > short_seconds(state_.machine, device)) break;
+    if (!planned.learns && planned.seconds > short_seconds(state_.machine, device)) break;
     const Event before = state_.memory->transfers().ready(need.tile, device.space);
     if (!before || before.stream >= state_.owners.size()) continue;
     const auto [owner, stream] = state_.owners[before.stream];

@@ -32,6 +32,7 @@
 #include <variant>
 
 #include "base/config.h"
+#include "base/pause.h"
 #include "device/alarm.h"
 #include "device/call_thread.h"
 #include "device/cuda/copies.h"
@@ -59,6 +60,8 @@ using cuda::DeviceGuard;
 // queued ahead, so that kernels of 100 us and more hide a pause.
 constexpr Nanoseconds patience = 100'000;
 constexpr Nanoseconds pause = 25'000;
+// Between two questions, each of which takes CUDA's lock for about as long.
+constexpr Nanoseconds breath = 2'000;
 
 bool is_full(const std::exception_ptr& error) {
   if (!error) return false;
@@ -155,6 +158,7 @@ class CudaBackend final : public Backend {
   void close_call(StreamId id, std::exception_ptr error);
   void notify();
   void sleep(Nanoseconds deadline);
+  void breathe(Nanoseconds until) const;
   DeviceId partner_of(StreamId id, const Operation& operation) const;
   void queue_pieces(std::uint32_t stream, cuda::StreamTable::Queued& queued, const Copy& copy);
   void queue_copy(std::uint32_t stream, cuda::StreamTable::Queued& queued, const Copy& copy);
@@ -387,8 +391,15 @@ std::size_t CudaBackend::next_completion(std::span<Completion> out, Nanoseconds 
       continue;
     }
     if (impatient < 0) impatient = time + patience;
-    if (time >= impatient) alarm_.sleep_until(std::min(deadline, time + pause));
+    if (time >= impatient)
+      alarm_.sleep_until(std::min(deadline, time + pause));
+    else if (streams_.asks())
+      breathe(time + breath);
   }
+}
+
+void CudaBackend::breathe(Nanoseconds until) const {
+  while (now() < until && !woken_.load(std::memory_order_relaxed)) pause_briefly();
 }
 
 // Until something is queued.

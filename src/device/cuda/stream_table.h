@@ -111,6 +111,8 @@ class StreamTable {
   /// Operations that were queued, and that were retired.
   std::uint64_t issued(std::uint32_t stream) const noexcept { return streams_[stream].issued; }
   std::uint64_t ended(std::uint32_t stream) const noexcept { return streams_[stream].ended; }
+  /// Whether sweep() asks CUDA, which keeps those from queueing that do it meanwhile.
+  bool asks() const noexcept { return !tells_; }
   bool lost(DeviceId device) const noexcept { return losses_.is_losing(device); }
 
  private:

@@ -30,7 +30,7 @@ class Told final : public OneMemory {
     failed = error != nullptr;
   }
   bool help() override { return false; }
-  bool wait(const std::function<bool()>&, Nanoseconds) override { return false; }
+  bool wait(const std::function<bool()>&, Nanoseconds, Checked) override { return false; }
   bool bring_home(std::span<Datum* const>, std::span<const TaskRef>, Nanoseconds) override {
     return true;
   }

@@ -28,7 +28,7 @@ class IdleExecutor final : public OneMemory {
   void kept(Task&, std::uint64_t, std::exception_ptr) override {}
   bool help() override { return false; }
   /// False if the condition doesn't hold after `meanwhile`.
-  bool wait(const std::function<bool()>& condition, Nanoseconds) override {
+  bool wait(const std::function<bool()>& condition, Nanoseconds, Checked) override {
     if (!condition() && meanwhile) meanwhile();
     return condition();
   }

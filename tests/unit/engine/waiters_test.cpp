@@ -44,6 +44,52 @@ TEST_F(WaitersTest, SeesEachOfManySignals) {
   other.join();
 }
 
+/// Waking a thread costs who signals as much as queueing a kernel.
+TEST_F(WaitersTest, IsNotWokenForAQuickConditionThatDoesNotHold) {
+  constexpr int signals = 3000;
+  std::atomic<bool> holds{false};
+  std::atomic<int> looked{0};
+  std::thread other([&] {
+    while (looked < 200) std::this_thread::yield();  // it has given up searching
+    for (int i = 0; i < signals; ++i) {
+      waiters_.signal();
+      const Nanoseconds until = engine_.now() + 10'000;
+      while (engine_.now() < until) {
+      }
+    }
+    holds = true;
+    waiters_.signal();
+  });
+  const Waiters::Condition quick = [&] { return holds.load(); };
+  const auto condition = [&] { return ++looked > 0 && holds; };
+  EXPECT_TRUE(waiters_.sleep_until(condition, never, &quick));
+  other.join();
+  EXPECT_LT(looked, 200 + signals / 10);
+}
+
+TEST_F(WaitersTest, WhoWaitsForAnythingElseIsWokenBesideIt) {
+  std::atomic<int> asked{0}, answered{0};
+  constexpr int rounds = 500;
+  std::atomic<bool> ends{false};
+  const Waiters::Condition quick = [&] { return ends.load(); };
+  std::thread sleeper([&] { EXPECT_TRUE(waiters_.sleep_until(quick, never, &quick)); });
+  std::thread other([&] {
+    for (int round = 1; round <= rounds; ++round) {
+      while (asked < round) std::this_thread::yield();
+      answered = round;
+      waiters_.signal();
+    }
+    ends = true;
+    waiters_.signal();
+  });
+  for (int round = 1; round <= rounds; ++round) {
+    asked = round;
+    EXPECT_TRUE(waiters_.sleep_until([&] { return answered >= round; }, never));
+  }
+  other.join();
+  sleeper.join();
+}
+
 TEST_F(WaitersTest, PassesOnWhatItsConditionThrows) {
   const auto broken = []() -> bool { throw std::runtime_error("it broke"); };
   EXPECT_THROW(waiters_.sleep_until(broken, never), std::runtime_error);

@@ -16,14 +16,14 @@ class ShortTasksTest : public SchedulerPartsTest {
     for (ComputeStream& stream : device.streams) state_.owners[stream.id] = {&device, &stream};
   }
   /// Whether the second of two tasks of ten microseconds each stands behind the first.
-  bool stands_behind(double queue_seconds, double launch_seconds) {
+  bool stands_behind(double queue_seconds, double launch_seconds, bool learns = false) {
     machine_.planning.task_seconds = queue_seconds;
     machine_.launch_seconds = launch_seconds;
     Datum& changed = datum();
     for (int i = 0; i < 2; ++i) {
       PlannedTask& planned = ready({{&changed, Access::update}});
       state_.plan.unplace(planned);
-      planned.learns = false;
+      planned.learns = learns;
       planned.seconds = task_seconds;
       state_.plan.place(planned, 0);
       state_.plan.make_ready(planned);
@@ -41,6 +41,11 @@ TEST_F(ShortTasksTest, QueueBehindWhatTheyWaitForWhereQueueingTakesAsLong) {
 }
 
 TEST_F(ShortTasksTest, LaunchesCountAsQueueing) { EXPECT_TRUE(stands_behind(1e-6, 5e-6)); }
+
+/// What was learned of them may be how many were seen to end at once.
+TEST_F(ShortTasksTest, ThatLearnTheirTimeStandBehindWhatTheyWaitFor) {
+  EXPECT_TRUE(stands_behind(2e-6, 1e-6, true));
+}
 
 TEST_F(ShortTasksTest, GetAStreamOfTheirOwnWhereAHostQueuesMoreQuickly) {
   EXPECT_FALSE(stands_behind(2e-6, 1e-6));
