@@ -9,6 +9,7 @@
 #include "linalg/estimate.h"
 #include "linalg/home_links.h"
 #include "linalg/kernels/codelet_parts.h"
+#include "linalg/real.h"
 #include "linalg/special_cases.h"
 
 #include <algorithm>
@@ -33,9 +34,10 @@ class TileSearch {
       : engine_(engine), group_(group), problem_(problem), order_(problem.m), may_try_(tries) {}
 
   /// Sets the tile and what is known of it; returns how long its trials took.
-  double choose(CholeskyChoice& choice) {
+  double choose(CholeskyChoice& choice, TrialBudget& budget) {
     search();
-    const std::vector<TileCandidate> worth = worth_a_trial(engine_.machine(), found_);
+    const std::vector<TileCandidate> worth = worth_a_trial(engine_.machine(), found_, budget);
+    for (const TileCandidate& each : worth) budget.take(each.steps);
     const TileCandidate tried =
         worth.empty() ? TileCandidate{} : best_by_trial(engine_, problem_, group_.places, worth);
     choice.tile = best_;
@@ -94,7 +96,8 @@ class TileSearch {
     const double seconds = cholesky_seconds(times, visible);
     if (seconds >= visible) return false;
     if (may_try_ && cholesky_blocks(times.shape).size() == 1)
-      found_.push_back({tile, seconds, cholesky_tasks(times.shape.tiles)});
+      found_.push_back(
+          {tile, seconds, cholesky_tasks(times.shape.tiles), trial_steps(times.shape)});
     if (seconds >= least_) return false;
     least_ = seconds;
     best_ = tile;
@@ -245,14 +248,18 @@ class TrialBill {
   const Clock::time_point begin_ = Clock::now();
 };
 
-/// Tries as many places as the saved seconds allow, each trial on a core of its own. False if none.
-bool try_places(const Engine& engine, const Problem& problem, CholeskyChoice& choice) {
+/// Tries as many places as the saved seconds and the budget allow, each trial on a core of its own.
+/// False if none.
+bool try_places(const Engine& engine, const Problem& problem, CholeskyChoice& choice,
+                const TrialBudget& budget) {
   const double price = std::max(choice.price, trial_seconds(engine.machine(), choice.tasks));
   const auto in_turn = static_cast<std::size_t>(std::max(0.0, choice.saved / price));
   std::vector<PlaceOwners> round;
   if (choice.tried == 0) round.push_back(choice.places);
   const std::size_t known = round.size();
-  const std::size_t most = std::min(in_turn * most_trials, known + choice.untried.size());
+  const auto affordable = static_cast<std::size_t>(budget.left() / choice.steps);
+  const std::size_t most =
+      std::min({in_turn * most_trials, affordable, known + choice.untried.size()});
   if (most <= known) return false;
   const auto taken = static_cast<std::ptrdiff_t>(most - known);
   round.insert(round.end(), choice.untried.begin(), choice.untried.begin() + taken);
@@ -283,13 +290,15 @@ CholeskyChoice search(const Engine& engine, const DeviceGroup& group, const Prob
   choice.places = group.places;
   choice.tile = tile;
   double spent = 0;
+  TrialBudget budget;
   const bool tries_tiles = tries && uses(SpecialCase::tile_trials);
-  if (tile == 0) spent = TileSearch(engine, group, problem, tries_tiles).choose(choice);
+  if (tile == 0) spent = TileSearch(engine, group, problem, tries_tiles).choose(choice, budget);
   if (choice.tile == 0 || !tries) return choice;
   const CholeskyTimes times = cholesky_times(engine, group, problem.m, choice.tile, problem.dtype);
   if (!may_try(engine.machine(), times)) return choice;
   if (tile > 0) choice.foretold = cholesky_seconds(times);
   choice.tasks = cholesky_tasks(times.shape.tiles);
+  choice.steps = trial_steps(times.shape);
   choice.saved = planning_seconds(choice.foretold) - spent;
   const bool several = group.size() >= 2 || sharing_host(engine, problem.dtype);
   const bool may_pull = several && problem.kind == Problem::Kind::cholesky && !problem.from_source;
@@ -300,12 +309,21 @@ CholeskyChoice search(const Engine& engine, const DeviceGroup& group, const Prob
   // A task of what doesn't fit the devices takes far longer to try.
   if (!fits)
     std::erase_if(choice.untried, [](const auto& each) { return each.front() != pulled_owner; });
-  try_places(engine, problem, choice);
+  try_places(engine, problem, choice, budget);
   if (!fits) choice.untried.clear();
   return choice;
 }
 
 }  // namespace
+
+double trial_steps(const CholeskyShape& shape) {
+  constexpr double ample_columns = 16;
+  constexpr double most_looks = 8;
+  const double own = real(shape.tiles) * real(shape.tiles + 1) / 2 / real(shape.devices);
+  const double columns = std::max(1.0, (real(shape.memory) - own) / real(shape.tiles));
+  const double looks = shape.memory > 0 ? std::clamp(ample_columns / columns, 1.0, most_looks) : 1;
+  return cholesky_tasks(shape.tiles) * real(shape.devices) * looks;
+}
 
 CholeskyChoice choose_cholesky(const Engine& engine, const DeviceGroup& group,
                                const Problem& problem, std::int64_t tile, Trials trials,
@@ -328,7 +346,7 @@ CholeskyChoice choose_cholesky(const Engine& engine, const DeviceGroup& group,
       [&](CholeskyChoice& known) {
         if (asked == Asked::by_query || known.untried.empty()) return false;
         known.saved += planning_seconds(known.foretold);
-        try_places(engine, factorization, known);
+        try_places(engine, factorization, known, {});
         return true;
       });
 }

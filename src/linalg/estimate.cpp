@@ -22,12 +22,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 namespace quadriga::linalg {
 namespace {
+
+std::atomic<std::uint64_t> tried{0};  ///< Tasks of trials.
 
 /// Of a matrix that an address can be pretended for.
 constexpr std::uintptr_t most_bytes = std::uintptr_t{1} << 60;
@@ -333,6 +336,12 @@ std::optional<PlaceOwners> planned_places(const Engine& engine, const Problem& p
       .places;
 }
 
+double seconds_of_trial(const Engine& model) {
+  const Counters counters = model.counters();
+  tried += counters.ended;
+  return static_cast<double>(counters.elapsed) / 1e9;
+}
+
 /// What is missing is measured for an estimate; a simulation of another machine is refused.
 void check_table(const Engine& engine, const Problem& problem) {
   const Machine& machine = engine.machine();
@@ -380,6 +389,8 @@ Estimate estimate(const Engine& engine, const Problem& problem, const Options& o
   return estimate;
 }
 
+std::uint64_t tasks_tried() noexcept { return tried; }
+
 double seconds_by_plan(const Engine& engine, const Problem& problem, const ProductPlan& plan) {
   Engine model(model_options(engine, problem.dtype));
   CallPlan call;
@@ -390,7 +401,7 @@ double seconds_by_plan(const Engine& engine, const Problem& problem, const Produ
   options.check_finite = false;
   matmul_by(model, pretended(m, k, dtype, 1), pretended(k, n, dtype, 2), accumulate ? 1 : 0,
             pretended(m, n, dtype, 3), options, std::move(call));
-  return static_cast<double>(model.counters().elapsed) / 1e9;
+  return seconds_of_trial(model);
 }
 
 double seconds_by_tile(const Engine& engine, const Problem& problem, std::int64_t tile,
@@ -401,7 +412,7 @@ double seconds_by_tile(const Engine& engine, const Problem& problem, std::int64_
   options.tile = tile;
   options.check_finite = false;
   run_program(model, problem, options);
-  return static_cast<double>(model.counters().elapsed) / 1e9;
+  return seconds_of_trial(model);
 }
 
 Estimate simulate(Engine& engine, const Problem& problem, const Options& options) {

@@ -7,6 +7,8 @@
 
 #include <quadriga/linalg.h>
 
+#include <cstdint>
+
 namespace quadriga::linalg {
 
 /// Tasks take up to 0.3 ms by the virtual clock, of several devices with little memory on a busy
@@ -25,5 +27,8 @@ double seconds_by_plan(const Engine& engine, const Problem& problem, const Produ
 /// by those who have these places, by the virtual clock.
 double seconds_by_tile(const Engine& engine, const Problem& problem, std::int64_t tile,
                        const PlaceOwners& places);
+
+/// That both ran so far, by all threads.
+std::uint64_t tasks_tried() noexcept;
 
 }  // namespace quadriga::linalg

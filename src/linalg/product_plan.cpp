@@ -79,13 +79,15 @@ Memo& memo() {
 /// The quickest by the virtual clock of plans that seem alike, the best first, and whose trials
 /// don't take too long; the first if those are fewer than two. What begins and ends of a program of
 /// so many tasks that estimates don't simulate it whole is a small part of it.
-ProductPlan best_by_trial(const Engine& engine, const Problem& problem,
+ProductPlan best_by_trial(const Engine& engine, double devices, const Problem& problem,
                           std::vector<ProductPlan> plans) {
   const double most_seconds = planning_seconds(plans.front().seconds);
+  TrialBudget budget;
   std::vector<std::size_t> tried;
   for (std::size_t i = 0; i < plans.size() && tried.size() < most_trials; ++i)
     if (tasks_of(plans[i]) <= most_simulated_tasks &&
-        trial_seconds(engine.machine(), tasks_of(plans[i])) <= most_seconds)
+        trial_seconds(engine.machine(), tasks_of(plans[i])) <= most_seconds &&
+        budget.take(devices * tasks_of(plans[i])))
       tried.push_back(i);
   if (tried.size() < 2) return std::move(plans.front());
   const std::vector<double> seconds = seconds_by_trial(tried.size(), [&](std::size_t index) {
@@ -107,7 +109,9 @@ std::optional<ProductPlan> search(const Engine& engine, const DeviceGroup& group
   if (uses(SpecialCase::lists)) plans = list_plans(times, group, problem, near);
   if (plans.empty() && uses(SpecialCase::panels)) plans = stream_plans(times, group, problem, near);
   if (plans.empty()) return std::nullopt;
-  plan = tries ? best_by_trial(engine, problem, std::move(plans)) : std::move(plans.front());
+  const auto devices = static_cast<double>(group.size());
+  plan =
+      tries ? best_by_trial(engine, devices, problem, std::move(plans)) : std::move(plans.front());
   memo().keep(std::move(key), *plan);
   return plan;
 }

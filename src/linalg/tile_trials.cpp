@@ -91,7 +91,8 @@ std::vector<double> seconds_by_trial(std::size_t count,
   return trials.seconds();
 }
 
-std::vector<TileCandidate> worth_a_trial(const Machine& machine, std::vector<TileCandidate> found) {
+std::vector<TileCandidate> worth_a_trial(const Machine& machine, std::vector<TileCandidate> found,
+                                         TrialBudget budget) {
   if (found.empty()) return {};
   std::ranges::stable_sort(found, {}, &TileCandidate::seconds);
   const double best = found.front().seconds;
@@ -100,7 +101,8 @@ std::vector<TileCandidate> worth_a_trial(const Machine& machine, std::vector<Til
     const bool is_known = std::ranges::find(worth, each.tile, &TileCandidate::tile) != worth.end();
     const bool is_worth = each.seconds <= trial_tolerance * best &&
                           trial_seconds(machine, each.tasks) <= planning_seconds(best);
-    if (is_worth && !is_known && worth.size() < most_trials) worth.push_back(each);
+    if (is_worth && !is_known && worth.size() < most_trials && budget.take(each.steps))
+      worth.push_back(each);
   }
   if (worth.size() == 1 && worth.front().tile == found.front().tile) worth.clear();
   return worth;

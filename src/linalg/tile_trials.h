@@ -16,12 +16,32 @@ struct TileCandidate {
   std::int64_t tile = 0;
   double seconds = 0;  ///< That a factorization by it takes, as a list schedule foretells.
   double tasks = 0;
+  double steps = 0;  ///< Of its trial (TrialBudget).
+};
+
+/// What the trials of a call may take together, however long it runs: a step is a look at one
+/// device for one task. Not counted in seconds, so that the same call chooses the same again.
+class TrialBudget {
+ public:
+  static constexpr double most_steps = 4e6;
+
+  /// False if so many aren't left.
+  bool take(double steps) noexcept {
+    if (steps > left_) return false;
+    left_ -= steps;
+    return true;
+  }
+  double left() const noexcept { return left_; }
+
+ private:
+  double left_ = most_steps;
 };
 
 /// Those that are worth a trial on that machine: within a fifth of the best, each once, the best
-/// first, where a trial takes at most the setting `planning_percent` of the best's seconds. None if
-/// only the best is.
-std::vector<TileCandidate> worth_a_trial(const Machine& machine, std::vector<TileCandidate> found);
+/// first, where a trial takes at most the setting `planning_percent` of the best's seconds and what
+/// the budget has left. None if only the best is.
+std::vector<TileCandidate> worth_a_trial(const Machine& machine, std::vector<TileCandidate> found,
+                                         TrialBudget budget = {});
 
 /// How many times the seconds of the best a plan may seem to take to be tried.
 inline constexpr double trial_tolerance = 1.2;

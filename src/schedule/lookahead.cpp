@@ -12,7 +12,7 @@ void Lookahead::grow(TileId tile) {
   is_here_.resize(size, false);
   next_use_.resize(size, 0);
   bytes_.resize(size, 0);
-  visited_at_.resize(size, 0);
+  visited_by_.resize(size, nullptr);
 }
 
 void Lookahead::forget(TileId tile) {
@@ -59,19 +59,20 @@ void Lookahead::begin(std::span<const Resident> residents, std::size_t free_byte
     is_here_[resident.tile] = true;
     bytes_[resident.tile] = resident.bytes;
     next_use_[resident.tile] = 0;  // not looked up yet
-    visited_at_[resident.tile] = 0;
+    visited_by_[resident.tile] = nullptr;
   }
 }
 
-void Lookahead::visit(TileId tile, Position position) {
+void Lookahead::visit(const PlannedAccess& use) {
+  const TileId tile = use.tile;
   if (ranked_) {
-    present(tile, uses_.next_use_after(tile, device_, position));
+    present(tile, uses_.next_use_behind(use, device_));
     std::ranges::push_heap(farthest_);
     return;
   }
-  const bool is_new = round_of_[tile] != round_ || visited_at_[tile] == 0;
+  const bool is_new = round_of_[tile] != round_ || !visited_by_[tile];
   mark(tile);
-  visited_at_[tile] = position;
+  visited_by_[tile] = &use;
   if (is_new) visited_.push_back(tile);
 }
 
@@ -81,9 +82,9 @@ void Lookahead::rank() {
   farthest_.clear();
   horizon_ = order_.horizon();
   for (const TileId tile : visited_)
-    present(tile, uses_.next_use_after(tile, device_, visited_at_[tile]));
+    present(tile, uses_.next_use_behind(*visited_by_[tile], device_));
   for (const Resident& resident : residents_) {
-    if (visited_at_[resident.tile] != 0) continue;
+    if (visited_by_[resident.tile]) continue;
     const std::uint64_t next_use = uses_.next_use_after(resident.tile, device_, 0);
     present(resident.tile, next_use);
     if (next_use > horizon_) idle_.push_back({next_use, resident.tile});

@@ -205,7 +205,7 @@ class Lookahead {
           }
           bytes_[tile] = space.bytes(tile);
         }
-        visit(tile, planned->position);
+        visit(planned->accesses[i]);
       }
     }
   }
@@ -219,8 +219,8 @@ class Lookahead {
     reserve(tile);
     return round_of_[tile] == round_ && is_here_[tile];
   }
-  /// A task in sight uses the tile; what follows that is looked up once it matters.
-  void visit(TileId tile, Position position);
+  /// A task in sight uses its tile; what follows that is looked up once it matters.
+  void visit(const PlannedAccess& use);
   /// It is in the memory at this moment of the plan.
   void mark(TileId tile) {
     round_of_[tile] = round_;
@@ -260,8 +260,8 @@ class Lookahead {
   std::vector<bool> is_here_;
   std::vector<std::uint64_t> next_use_;
   std::vector<std::size_t> bytes_;
-  std::vector<Position> visited_at_;  ///< The last task in sight that uses it; 0: none so far.
-  std::vector<TileId> visited_;       ///< Until they are ranked.
+  std::vector<const PlannedAccess*> visited_by_;  ///< The last use in sight; null: none so far.
+  std::vector<TileId> visited_;                   ///< Until they are ranked.
 };
 
 template <class Space>

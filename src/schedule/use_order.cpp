@@ -85,7 +85,14 @@ PlannedAccess* UseOrder::first() const noexcept {
 }
 
 std::uint64_t UseOrder::next_after(std::uint64_t position) const noexcept {
-  const PlannedAccess* use = head_;
+  return next_from(head_, position);
+}
+
+std::uint64_t UseOrder::next_behind(const PlannedAccess& access) const noexcept {
+  return next_from(access.links.in_heap ? head_ : &access, access.position);
+}
+
+std::uint64_t UseOrder::next_from(const PlannedAccess* use, std::uint64_t position) const noexcept {
   while (use && use->position <= position) use = use->links.next;
   const std::uint64_t listed = use ? use->position : UINT64_MAX;
   return std::min(listed, next_in_heap(heap_, position));

@@ -35,6 +35,8 @@ class UseOrder {
   /// The position of the first one behind a position; UINT64_MAX if there is none. Cost: by the
   /// uses up to there.
   std::uint64_t next_after(std::uint64_t position) const noexcept;
+  /// The same behind a use that is in this order. Cost: constant in the list.
+  std::uint64_t next_behind(const PlannedAccess& access) const noexcept;
   /// Cost: constant.
   void insert(PlannedAccess& access) noexcept;
   /// It is in this order. Cost: constant in the list, else on average the logarithm of the heap.
@@ -43,6 +45,8 @@ class UseOrder {
   std::size_t validate() const;
 
  private:
+  /// Of the list only what begins with `use` is looked at.
+  std::uint64_t next_from(const PlannedAccess* use, std::uint64_t position) const noexcept;
   std::size_t validate_list() const;
   std::size_t validate_heap() const;
 

@@ -176,6 +176,11 @@ std::uint64_t UseTable::next_use_after(TileId tile, DeviceId device, Position po
                   here(tile, no_device).uses.next_after(position));
 }
 
+std::uint64_t UseTable::next_use_behind(const PlannedAccess& use, DeviceId device) const {
+  return std::min(here(use.tile, device).uses.next_behind(use),
+                  here(use.tile, no_device).uses.next_after(use.position));
+}
+
 bool UseTable::wants_before(TileId tile, DeviceId device, double positions) const {
   const PlannedAccess* const use = first_use(tile, device);
   if (!use || users(tile) != std::uint64_t{1} << device) return false;

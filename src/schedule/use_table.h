@@ -128,6 +128,8 @@ class UseTable {
   std::uint64_t next_use(TileId tile, DeviceId device) const;
   /// The same behind a position of the plan.
   std::uint64_t next_use_after(TileId tile, DeviceId device, Position position) const;
+  /// The same behind a use by a task of that device which isn't issued.
+  std::uint64_t next_use_behind(const PlannedAccess& use, DeviceId device) const;
   /// Whether a placed task is to read the tile's present content, which nobody may write before.
   bool reads_present(const PlannedAccess& use) const {
     if (use.access == Access::write || use.behind_host) return false;

@@ -198,6 +198,11 @@ class RandomPlan {
       return "other planned tasks, or in another order";
     if (!std::ranges::equal(plan_.on(device).ready(), planned_on(device, true)))
       return "other ready tasks, or in another order";
+    for (const PlannedTask* const planned : plan_.on(device).planned())
+      for (const PlannedAccess& access : planned->accesses)
+        if (plan_.uses().next_use_behind(access, device) !=
+            next_use_after(access.datum->tile, device, access.position))
+          return fmt::format("another use of tile {} behind one", access.datum->tile);
     for (TileId tile = 0; tile < tiles; ++tile) {
       const Position position =
           random_.below(tasks_.size() + 1) | (std::uint64_t{INT32_MAX - random_.below(50)} << 32);

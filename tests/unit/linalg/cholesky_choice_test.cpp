@@ -166,6 +166,34 @@ TEST_F(CholeskyChoices, OfAnEngineByTheVirtualClockDontComeFromOthers) {
   EXPECT_EQ(left(), first);
 }
 
+TEST_F(CholeskyChoices, TakeMoreStepsWhereDevicesHaveLittleRoom) {
+  CholeskyShape shape{.tiles = 40, .devices = 4, .memory = 1000};
+  const double ample = 4 * cholesky_tasks(40);
+  EXPECT_EQ(trial_steps(shape), ample);
+  shape.memory = 40 * 41 / 2 / 4 + 4 * 40;
+  EXPECT_EQ(trial_steps(shape), 4 * ample);
+  shape.memory = 40 * 41 / 2 / 4;
+  EXPECT_EQ(trial_steps(shape), 8 * ample);
+  shape.memory = 10;
+  EXPECT_EQ(trial_steps(shape), 8 * ample);
+  shape.memory = 0;
+  EXPECT_EQ(trial_steps(shape), ample) << "cores";
+}
+
+// A trial of 171,700 tasks would take a call ten seconds, however much longer the call itself does.
+TEST_F(CholeskyChoices, OfVeryManyTasksAreNotTried) {
+  allow(1000);
+  const Engine engine = engine_on("h200x4.json:4,memory=420MB");
+  const std::uint64_t before = tasks_tried();
+  for (int call = 0; call < 2; ++call) {
+    const CholeskyChoice choice = choose(engine, 20000, Asked::by_call, 200);
+    EXPECT_GT(choice.steps, TrialBudget::most_steps);
+    EXPECT_GT(choice.saved, trial_seconds(engine.machine(), choice.tasks)) << "time is left";
+    EXPECT_EQ(choice.untried.size(), 24U);
+  }
+  EXPECT_EQ(tasks_tried(), before);
+}
+
 TEST_F(CholeskyChoices, OfAGivenTileAreItsPlaces) {
   allow(50);
   const Engine engine = engine_of_uneven(1.9);

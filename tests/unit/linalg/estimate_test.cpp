@@ -272,6 +272,24 @@ TEST(Estimate, OfLargeProductsTriesLittle) {
   EXPECT_NEAR(found.host_bytes / full.host_bytes, 1, found.bytes_uncertainty + 1e-9);
 }
 
+// Its tiles nearly fill the devices: each trial takes a second, and all of them 40.
+TEST(Estimate, OfFactorizationsThatFillTheDevicesTriesLittle) {
+  if (is_sanitized) GTEST_SKIP() << "takes long where each access is checked";
+  const std::uint64_t before = tasks_tried();
+  const Estimate found = estimate(model_of("machine=h200x8.json:8"), factorization_of(400'000));
+  EXPECT_GT(tasks_tried() - before, 20'000U) << "two trials choose better than none";
+  EXPECT_LT(tasks_tried() - before, 120'000U);
+  constexpr double by_all_trials = 50.99;
+  EXPECT_NEAR(found.seconds / by_all_trials, 1, 0.005);
+}
+
+TEST(Estimate, OfFactorizationsWithRoomTriesAllThatSeemsGood) {
+  const std::uint64_t before = tasks_tried();
+  const Estimate found = estimate(model_of("machine=h200x4.json:4"), factorization_of(65'536));
+  constexpr std::uint64_t places = 24;
+  EXPECT_GT(tasks_tried() - before, places * found.tasks);
+}
+
 TEST(Estimate, RefusesMatricesThatNoAddressReaches) {
   const auto engine = make_engine("cpu:2");
   try {

@@ -84,6 +84,23 @@ TEST_F(TileTrials, CostWhatTheDescriptionSays) {
   EXPECT_EQ(tiles_of(worth_a_trial(slow, found)), std::vector<std::int64_t>{640});
 }
 
+TEST_F(TileTrials, TakeNoMoreTogetherThanTheBudget) {
+  allow(100);
+  constexpr double part = 0.4 * TrialBudget::most_steps;
+  const std::vector<TileCandidate> found{{512, 1.0, 10, part},
+                                         {576, 1.01, 10, 2 * part},
+                                         {640, 1.02, 10, part},
+                                         {704, 1.03, 10, part},
+                                         {768, 1.04, 10, part / 2}};
+  EXPECT_EQ(tiles_of(worth_a_trial(machine, found)), (std::vector<std::int64_t>{512, 640, 768}));
+  TrialBudget rest;
+  EXPECT_TRUE(rest.take(1.1 * part));
+  EXPECT_TRUE(worth_a_trial(machine, {found[0], found[1]}, rest).empty())
+      << "one has nothing to be compared with";
+  EXPECT_DOUBLE_EQ(rest.left(), 1.4 * part);
+  EXPECT_FALSE(rest.take(2 * part));
+}
+
 TEST(PlacesBeside, AreAllOrdersOfFewDevicesEachOnce) {
   EXPECT_TRUE(places_beside({0}, false).empty());
   EXPECT_EQ(places_beside({0, 1}, false), (std::vector<PlaceOwners>{{1, 0}}));
