@@ -436,12 +436,9 @@ std::variant<StreamTable::Awaited, StreamTable::InFlight> StreamTable::take_fron
   return stream.queue.pop();
 }
 
-// What is seen to have ended at once shares the time since the end before: the first would seem to
-// have taken all of it otherwise, and tasks as short are placed by what the last ones took.
 void StreamTable::retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now,
                          Ring<Completion>& out) {
   Stream& stream = streams_[id];
-  const std::uint64_t last = stream.word ? std::max(ticket, reached(stream)) : ticket;
   while (stream.ended < ticket) {
     Nanoseconds begin = stream.last_end;
     auto next = take_front(stream, begin);
@@ -452,12 +449,10 @@ void StreamTable::retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now
     Queued done;
     {
       InFlight front = std::get<InFlight>(std::move(next));
-      begin = std::min(now, std::max(begin, front.issued));
+      begin = std::max(begin, front.issued);
       done = std::move(front.queued);
     }
-    const auto sharing = static_cast<Nanoseconds>(last - stream.ended + 1);
-    const Nanoseconds end = begin + (now - begin) / std::max<Nanoseconds>(1, sharing);
-    stream.last_end = stream.ends[stream.ended % stream.ends.size()] = end;
+    stream.last_end = stream.ends[stream.ended % stream.ends.size()] = now;
     if (!done.error) done.error = losses_.of(stream.device, done.partner);
     if (done.on_end && !done.error) {
       try {
@@ -466,7 +461,7 @@ void StreamTable::retire(std::uint32_t id, std::uint64_t ticket, Nanoseconds now
         done.error = std::current_exception();
       }
     }
-    out.push({{id, stream.ended}, begin, end, std::move(done.error)});
+    out.push({{id, stream.ended}, std::min(now, begin), now, std::move(done.error)});
   }
 }
 

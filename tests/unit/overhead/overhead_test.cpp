@@ -180,8 +180,9 @@ TEST(OverheadTest, WaitingForRoomInTheWindowTakesLittleTime) {
     double home = 0;
     const Data data = engine.data(&home, 1, 1, 1, DType::float64);
     const double before = processor_seconds();
-    for (int task = 0; task < 4; ++task) engine.submit(sleeps, {{data, Access::update}});
-    EXPECT_LT(processor_seconds() - before, 0.1 * seconds) << devices;
+    constexpr int waits = 2;  // as many tasks end before the last one has room
+    for (int task = 0; task < 2 + waits; ++task) engine.submit(sleeps, {{data, Access::update}});
+    EXPECT_LT(processor_seconds() - before, 0.1 * waits * seconds) << devices;
     engine.wait(60);
   }
 }
