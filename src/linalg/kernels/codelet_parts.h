@@ -7,6 +7,7 @@
 
 #include <quadriga/error.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <cmath>
@@ -52,12 +53,15 @@ inline Cost cost_of(const Names& names, const Arguments& arguments, double volum
 /// Moving an element takes about as long as this much of a product's volume, on cores and on GPUs.
 inline constexpr double volume_of_a_move = 64;
 
-/// The cost of a kernel that touches each element of its last operand about once.
+/// The cost of a kernel that touches each element of its last operand about once. One of few
+/// elements takes what a product of its volume does, which is a launch: at a smaller order's rate
+/// it would seem to take as many launches as this volume has multiplications.
 inline Cost cost_of_elements(const Arguments& arguments) {
   const View& last = arguments.operands.back();
   const double elements = static_cast<double>(last.rows) * static_cast<double>(last.cols);
-  return {gemm_names[type_index(arguments.operands[0].dtype)], std::sqrt(elements),
-          elements * volume_of_a_move};
+  const double volume = elements * volume_of_a_move;
+  return {gemm_names[type_index(arguments.operands[0].dtype)],
+          std::max(std::sqrt(elements), std::cbrt(volume)), volume};
 }
 
 }  // namespace quadriga::kernels

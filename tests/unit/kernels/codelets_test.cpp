@@ -3,6 +3,7 @@
 // failures.
 #include "linalg/kernels/codelets.h"
 
+#include "device/reference_machine.h"
 #include "linalg/kernels/blas_threads.h"
 #include "linalg/kernels/tile_measure.h"
 #include "unit/kernels/matrices.h"
@@ -222,6 +223,17 @@ TEST(CovarianceCodelet, FillsATile) {
   expect_same(a, expected);
   EXPECT_THROW(covariance_codelet(DType::complex64), Error);
   EXPECT_THROW(gemm_codelet(DType::bytes), Error);
+}
+
+/// They were foretold to take half a millisecond on a GPU, so that few were queued ahead.
+TEST(ElementsCodelet, OfFewElementsTakesALaunch) {
+  const Machine& machine = reference_machine();
+  const auto seconds = [&](std::int64_t order) {
+    const View tile{nullptr, order, order, order, DType::float64};
+    const Cost cost = scale_codelet(DType::float64).cost({{&tile, 1}, {}, nullptr});
+    return machine.kernel_seconds(machine.devices.front(), cost.kernel, cost.order, cost.volume);
+  };
+  for (const std::int64_t order : {1, 2, 3, 8, 33}) EXPECT_LT(seconds(order), 2 * seconds(64));
 }
 
 TEST(MeasureCodelet, WritesAColumnOfDoubles) {
