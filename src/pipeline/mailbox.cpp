@@ -2,6 +2,7 @@
 // src/pipeline/mailbox.cpp: posting, taking and waiting for mail.
 #include "pipeline/mailbox.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/engine_access.h"
@@ -19,6 +20,8 @@ namespace {
 
 /// Some times what two switches between threads take.
 constexpr std::chrono::microseconds nap{50};
+/// An engine that broke sends no mail: it is asked now and then.
+constexpr std::chrono::milliseconds slice{200};
 
 }  // namespace
 
@@ -80,9 +83,16 @@ bool Mailbox::wait(const Deadline& deadline) {
     is_napping_ = false;
   }
   const auto is_due_now = [&] { return is_due(); };
-  if (deadline.at()) return arrived_.wait_until(lock, *deadline.at(), is_due_now);
-  arrived_.wait(lock, is_due_now);
-  return true;
+  while (true) {
+    auto until = std::chrono::steady_clock::now() + slice;
+    if (deadline.at()) until = std::min(until, *deadline.at());
+    if (arrived_.wait_until(lock, until, is_due_now)) return true;
+    if (deadline.has_passed()) return false;
+    lock.unlock();
+    static_cast<void>(EngineAccess::wait_until(
+        engine_, [] { return false; }, 0));
+    lock.lock();
+  }
 }
 
 }  // namespace quadriga

@@ -79,7 +79,7 @@ class Mailbox {
   bool claim() noexcept { return !is_driven_.exchange(true); }
   void release() noexcept { is_driven_.store(false); }
   /// Waits for mail that nobody takes; under the virtual clock the caller drives the engine
-  /// meanwhile. False at the deadline.
+  /// meanwhile. False at the deadline. Errors: what broke the engine.
   bool wait(const Deadline& deadline);
 
   // The driver's.
