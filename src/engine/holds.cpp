@@ -93,6 +93,13 @@ bool Holds::begin(Hold& hold, std::span<const HeldDatum> mine, std::vector<TaskR
   return true;
 }
 
+/// Whoever finds the hold among a datum's tasks finds it there, too. The submission lock is held.
+void Holds::open(const std::shared_ptr<Hold>& hold) {
+  hold->of = this;
+  lasting_.fetch_add(1);
+  parts_.open.add(hold);
+}
+
 std::shared_ptr<Hold> Holds::hold(std::vector<HeldDatum> wanted, Nanoseconds deadline,
                                   bool names_lost, bool passes) {
   if (current_task(parts_.graph))
@@ -102,7 +109,7 @@ std::shared_ptr<Hold> Holds::hold(std::vector<HeldDatum> wanted, Nanoseconds dea
   hold->owner = acting_thread();
   hold->names_lost = names_lost;
   hold->passes = passes;
-  const std::vector<HeldDatum> mine = parts_.open.of(hold->owner);
+  std::vector<HeldDatum> mine = parts_.open.of(hold->owner);
   hold->asked = std::move(wanted);
   for (const HeldDatum& each : hold->asked) {
     refuse_to_write_what_is_read(mine, each);
@@ -120,9 +127,13 @@ std::shared_ptr<Hold> Holds::hold(std::vector<HeldDatum> wanted, Nanoseconds dea
     hold->data = hold->asked;
     {
       std::lock_guard lock(parts_.graph.submission());
+      mine = parts_.open.of(hold->owner);  // who acts for this thread may have come meanwhile
       for (const HeldDatum& each : hold->asked)
         if (!holds_already(mine, each)) parts_.renaming.bring_home_locked(*each.datum);
-      if (begin(*hold, mine, conflicts)) break;
+      if (begin(*hold, mine, conflicts)) {
+        if (!hold->data.empty()) open(hold);
+        break;
+      }
     }
     try {
       await_turn(*hold, conflicts, deadline);
@@ -135,10 +146,7 @@ std::shared_ptr<Hold> Holds::hold(std::vector<HeldDatum> wanted, Nanoseconds dea
     give_back(parts_.graph, std::exchange(hold->task, nullptr));
     return hold;
   }
-  hold->of = this;
-  lasting_.fetch_add(1);
   try {
-    parts_.open.add(hold);
     settle(*hold, deadline);
   } catch (...) {
     {

@@ -62,6 +62,7 @@ class Holds {
 
  private:
   bool begin(Hold& hold, std::span<const HeldDatum> mine, std::vector<TaskRef>& conflicts);
+  void open(const std::shared_ptr<Hold>& hold);
   void await_turn(const Hold& hold, const std::vector<TaskRef>& conflicts, Nanoseconds deadline);
   void settle(Hold& hold, Nanoseconds deadline);
   static std::vector<Datum*> registered_since(const Hold& hold);

@@ -48,7 +48,8 @@ std::vector<HeldDatum> OpenHolds::of(std::thread::id thread) const {
   if (!any()) return found;
   const std::lock_guard lock(mutex_);
   for (const std::shared_ptr<Hold>& each : holds_)
-    if (each->owner == thread) found.insert(found.end(), each->data.begin(), each->data.end());
+    if (each->owner == thread && !each->passes)
+      found.insert(found.end(), each->data.begin(), each->data.end());
   return found;
 }
 
@@ -58,7 +59,7 @@ void OpenHolds::refuse_own(const TaskRef* task) const {
   if (task && graph_.ended(*task)) return;
   const std::lock_guard lock(mutex_);
   for (const std::shared_ptr<Hold>& each : holds_)
-    if (each->owner == acting_thread() &&
+    if (each->owner == acting_thread() && !each->passes &&
         (each->task->successors.load() != 0 || (task && each->task == task->task)))
       fail(Errc::unavailable,
            fmt::format("tasks wait until this thread has left on_host() of {}: leave it before you "

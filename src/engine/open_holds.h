@@ -30,7 +30,8 @@ class OpenHolds {
   /// Adds registrations to an access for as long as it lasts; false if somebody ends it.
   bool keep(Hold& hold, std::vector<Datum*>& registered);
   std::vector<std::shared_ptr<Hold>> all() const;
-  /// What a thread has in its accesses.
+  /// What a thread has in its accesses, but for those that end at once: another thread's, which
+  /// acts for this one.
   std::vector<HeldDatum> of(std::thread::id thread) const;
   /// Throws unavailable if tasks, or this one, wait for an access of this thread's, which would
   /// wait for them.
