@@ -51,7 +51,8 @@ class Executor {
   /// Runs or drives something for a while; false if there was nothing to do. Called by submitters
   /// that meet a full window.
   virtual bool help() = 0;
-  /// Waits until `condition` holds; it is looked at whenever a task ended. False at the deadline.
+  /// Waits until `condition` holds; it is looked at whenever a task ended, also by who ends it if
+  /// `checked` says so. False at the deadline.
   virtual bool wait(const std::function<bool()>& condition, Nanoseconds deadline,
                     Checked checked) = 0;
   /// Brings the newest content of the data home once these tasks have ended; other writers have.

@@ -316,7 +316,7 @@ ComputeStream& Launcher::stream_for(DeviceState& device, const PlannedTask& plan
   if (planned.gang || planned.waits) return device.streams.back();
   if (planned.fills && can_start(device, device.streams.front())) return device.streams.front();
   for (const Need& need : needs_) {
-    if (!planned.learns && planned.seconds > short_seconds(state_.machine, device)) break;
+    if (planned.foretold && planned.seconds > short_seconds(state_.machine, device)) break;
     const Event before = state_.memory->transfers().ready(need.tile, device.space);
     if (!before || before.stream >= state_.owners.size()) continue;
     const auto [owner, stream] = state_.owners[before.stream];

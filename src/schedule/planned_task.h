@@ -91,6 +91,7 @@ struct PlannedTask {
   bool learns = false;          ///< Its device follows from what these took.
   std::optional<DeviceKind> counted;  ///< Where they count it.
   bool fills = false;                 ///< Its kernel alone uses all of its device.
+  bool foretold = false;  ///< `seconds` is of a table, not what others of its kind took.
   /// How often tiles may still leave the host's buffers for it; fixed when they first do.
   std::uint32_t hand_overs_left = not_begun;
   double ahead_seconds = 0;  ///< Of issued tasks: with the time of the copies that it waits for.

@@ -29,6 +29,7 @@ void Prediction::place_on(PlannedTask& planned, DeviceId device) {
   const KernelTime& time = times_.of(planned.cost, device);
   planned.seconds = time.known ? time.seconds : planned.like->seconds(kind);
   planned.fills = time.fills;
+  planned.foretold = time.known;
   if (planned.counted) planned.like->taken(*planned.counted);
   planned.counted = kind;
   planned.like->put(*planned.counted);

@@ -17,6 +17,23 @@ namespace {
 /// An executor that is idle: its clock is what is used.
 class WaitersTest : public testing::Test {
  protected:
+  /// Waits for what another thread signals, round by round.
+  void expect_answers(int rounds) {
+    std::atomic<int> asked{0}, answered{0};
+    std::thread other([&] {
+      for (int round = 1; round <= rounds; ++round) {
+        while (asked < round) std::this_thread::yield();
+        answered = round;
+        waiters_.signal();
+      }
+    });
+    for (int round = 1; round <= rounds; ++round) {
+      asked = round;
+      EXPECT_TRUE(waiters_.sleep_until([&] { return answered >= round; }, never));
+    }
+    other.join();
+  }
+
   Engine engine_{{.devices = "cpu:1"}};
   Waiters waiters_{[this] { return engine_.now(); }};
 };
@@ -27,22 +44,7 @@ TEST_F(WaitersTest, EndsAtTheDeadline) {
   EXPECT_GE(engine_.now() - begin, 20'000'000);
 }
 
-TEST_F(WaitersTest, SeesEachOfManySignals) {
-  constexpr int rounds = 2000;
-  std::atomic<int> asked{0}, answered{0};
-  std::thread other([&] {
-    for (int round = 1; round <= rounds; ++round) {
-      while (asked < round) std::this_thread::yield();
-      answered = round;
-      waiters_.signal();
-    }
-  });
-  for (int round = 1; round <= rounds; ++round) {
-    asked = round;
-    EXPECT_TRUE(waiters_.sleep_until([&] { return answered >= round; }, never));
-  }
-  other.join();
-}
+TEST_F(WaitersTest, SeesEachOfManySignals) { expect_answers(2000); }
 
 /// Waking a thread costs who signals as much as queueing a kernel.
 TEST_F(WaitersTest, IsNotWokenForAQuickConditionThatDoesNotHold) {
@@ -68,25 +70,12 @@ TEST_F(WaitersTest, IsNotWokenForAQuickConditionThatDoesNotHold) {
 }
 
 TEST_F(WaitersTest, WhoWaitsForAnythingElseIsWokenBesideIt) {
-  std::atomic<int> asked{0}, answered{0};
-  constexpr int rounds = 500;
   std::atomic<bool> ends{false};
   const Waiters::Condition quick = [&] { return ends.load(); };
   std::thread sleeper([&] { EXPECT_TRUE(waiters_.sleep_until(quick, never, &quick)); });
-  std::thread other([&] {
-    for (int round = 1; round <= rounds; ++round) {
-      while (asked < round) std::this_thread::yield();
-      answered = round;
-      waiters_.signal();
-    }
-    ends = true;
-    waiters_.signal();
-  });
-  for (int round = 1; round <= rounds; ++round) {
-    asked = round;
-    EXPECT_TRUE(waiters_.sleep_until([&] { return answered >= round; }, never));
-  }
-  other.join();
+  expect_answers(500);
+  ends = true;
+  waiters_.signal();
   sleeper.join();
 }
 
