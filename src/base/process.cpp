@@ -7,39 +7,27 @@
 #include <quadriga/error.h>
 #include <unistd.h>
 
-#include <atomic>
-
 namespace quadriga {
 namespace {
 
-std::atomic<int> current{0};
-
-void remember() noexcept { current.store(::getpid(), std::memory_order_relaxed); }
-
-// Two threads that both arrive first store the same id and register a second, harmless handler.
-int first_time() noexcept {
-  remember();
-  ::pthread_atfork(nullptr, nullptr, remember);
-  return current.load(std::memory_order_relaxed);
-}
+void remember() noexcept { known_process_id.store(::getpid(), std::memory_order_relaxed); }
 
 }  // namespace
 
-int process_id() noexcept {
-  const int id = current.load(std::memory_order_relaxed);
-  return id != 0 ? id : first_time();
+// Two threads that both arrive first store the same id and register a second, harmless handler.
+int first_process_id() noexcept {
+  remember();
+  ::pthread_atfork(nullptr, nullptr, remember);
+  return known_process_id.load(std::memory_order_relaxed);
 }
 
-void check_not_forked(int owner, std::string_view object) {
-  const int here = process_id();
-  if (owner == here) [[likely]]
-    return;
+void refuse_forked(int owner, std::string_view object) {
   fail(Errc::unavailable,
        fmt::format(
            "{} was made in process {} and used in process {} after fork(): threads and device "
            "memory don't survive it; make a new engine in the child, or start children "
            "by spawn instead of fork",
-           object, owner, here));
+           object, owner, process_id()));
 }
 
 }  // namespace quadriga

@@ -28,8 +28,10 @@ void fetch_ahead(std::span<const Operand> operands) noexcept {
     if (!operand.data) continue;
     const Datum* const datum = EngineAccess::datum(operand.data);
     __builtin_prefetch(datum);
-    const char* const history = reinterpret_cast<const char*>(&datum->history);
-    for (std::size_t at = 0; at < sizeof(History); at += line) __builtin_prefetch(history + at, 1);
+    const char* const begin = reinterpret_cast<const char*>(datum);
+    for (std::size_t at = offsetof(Datum, versions); at < offsetof(Datum, history.reduction);
+         at += line)
+      __builtin_prefetch(begin + at, 1);
   }
 }
 

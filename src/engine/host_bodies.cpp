@@ -2,6 +2,7 @@
 // src/engine/host_bodies.cpp: from a task's operands to views, and from exceptions to failures.
 #include "engine/host_bodies.h"
 
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -66,9 +67,9 @@ bool HostBodies::run(Task& task) {
     if (const auto failed = lacks_written(task))
       return refuse(task, *failed == 0 ? nullptr : std::make_exception_ptr(LacksResult(*failed)));
   constexpr int most = 8;
-  View few[most];
+  alignas(View) std::byte few[most * sizeof(View)];  // zeros would cost more than a small body
   std::vector<View> many;
-  View* views = few;
+  View* views = reinterpret_cast<View*>(few);
   if (task.operand_count > most) [[unlikely]] {
     many.resize(task.operand_count);
     views = many.data();
@@ -76,7 +77,7 @@ bool HostBodies::run(Task& task) {
   bool lacks = false;
   for (int i = 0; i < task.operand_count; ++i) {
     const Datum& datum = *task.operands[i].datum;
-    views[i] = {datum.home, datum.rows, datum.cols, datum.ld, datum.dtype};
+    std::construct_at(views + i, View{datum.home, datum.rows, datum.cols, datum.ld, datum.dtype});
     lacks |= lacks_content(task.operands[i]);
   }
   if (lacks) [[unlikely]]

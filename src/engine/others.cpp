@@ -33,7 +33,7 @@ class Known {
     ::pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
                      [] {
                        all().engines.clear();
-                       all().count.store(0);
+                       known_engines.store(0);
                        all().mutex.unlock();
                      });
   }
@@ -77,9 +77,6 @@ class Known {
   std::mutex mutex;  ///< Guards the entries.
   std::condition_variable left;
   std::vector<Entry> engines;
-  /// Of the entries; read without the lock. Who sees that an engine has left sees what its tasks
-  /// wrote.
-  std::atomic<std::size_t> count{0};
 };
 
 bool accesses(Task& task, const Region& region) {
@@ -149,7 +146,7 @@ void Others::enter() {
   const std::lock_guard lock(all.mutex);
   if (is_entered_.exchange(true)) return;
   all.engines.push_back({&own_, 0});
-  all.count.store(all.engines.size());
+  known_engines.store(all.engines.size());
 }
 
 void Others::leave() noexcept {
@@ -159,11 +156,7 @@ void Others::leave() noexcept {
   const auto mine = [&] { return std::ranges::find(all.engines, &own_, &Known::Entry::engine); };
   all.left.wait(lock, [&] { return mine() == all.engines.end() || mine()->users == 0; });
   if (mine() != all.engines.end()) all.engines.erase(mine());
-  all.count.store(all.engines.size());
-}
-
-bool Others::any() const noexcept {
-  return Known::all().count.load(std::memory_order_acquire) > (is_entered_.load() ? 1U : 0U);
+  known_engines.store(all.engines.size());
 }
 
 void Others::follow(std::span<const HeldRegion> regions, InBody in_body) {
@@ -197,7 +190,7 @@ void follow_others(Engine& engine, std::span<const HeldRegion> regions) {
 }
 
 void follow_all(std::span<const HeldRegion> regions, std::thread::id runner) {
-  if (Known::all().count.load(std::memory_order_acquire) == 0 || regions.empty()) return;
+  if (known_engines.load(std::memory_order_acquire) == 0 || regions.empty()) return;
   BlockingThreads::leave_place();
   std::thread::id before = std::exchange(acting_thread(), runner);
   const auto restore = [](const std::thread::id* thread) { acting_thread() = *thread; };

@@ -18,6 +18,9 @@
 
 namespace quadriga {
 
+/// How many engines have entered. Who sees that one has left sees what its tasks wrote.
+inline std::atomic<std::size_t> known_engines{0};
+
 /// An engine among those of its process that have registered memory.
 class Others {
  public:
@@ -29,7 +32,9 @@ class Others {
   void enter();
   /// Once nobody waits in this engine any more.
   void leave() noexcept;
-  bool any() const noexcept;
+  bool any() const noexcept {
+    return known_engines.load(std::memory_order_acquire) > (is_entered_.load() ? 1U : 0U);
+  }
   /// Waits until no task of another engine conflicts with an access to some memory, whose content
   /// is at home then. Errors: what a task failed with that should have written it.
   void follow(std::span<const HeldRegion> regions, InBody in_body);

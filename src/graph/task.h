@@ -51,17 +51,18 @@ struct TaskRef {
 };
 
 /// The last accesses to one datum in one domain of submission. Guarded by the submission lock.
+/// What each access looks at comes first.
 struct History {
   static constexpr int inline_readers = 6;
   TaskRef writer;
-  /// Readers, or members of a group of commute or reduce, since the writer.
-  TaskRef readers[inline_readers];
   std::uint8_t count = 0;
   Access group = Access::read;       ///< Mode of the group.
   const Codelet* combine = nullptr;  ///< What a group of mode reduce combines by; null: anything.
   std::unique_ptr<std::vector<TaskRef>> more;
   /// Members of the last group of another mode, which each member of this group must follow.
   std::unique_ptr<std::vector<TaskRef>> before;
+  /// Readers, or members of a group of commute or reduce, since the writer.
+  TaskRef readers[inline_readers];
   std::shared_ptr<Reduction> reduction;  ///< Its partial results; null until there are any.
 };
 
@@ -88,6 +89,7 @@ struct Datum {
   bool keep = false;
   bool is_private = false;  ///< The library's own: neither found by its memory nor an alias.
   const void* engine = nullptr;
+
   /// The host's buffer of a tile without a home; the executor's to free.
   std::byte* buffer = nullptr;
 
@@ -117,9 +119,10 @@ struct Datum {
     return poisoned.load(std::memory_order_acquire) && !lacking.load(std::memory_order_relaxed);
   }
 
-  alignas(64) History history;
-  std::uint32_t versions = 0;  ///< Writing accesses submitted. Guarded by the submission lock.
-  bool written = false;        ///< There were some. Guarded by the submission lock.
+  // With the head of the history the line that submission changes: not in the unit of two, which
+  // processors fetch together, that running tasks read.
+  alignas(128) std::uint32_t versions = 0;  ///< Writing accesses submitted. The submission lock.
+  bool written = false;                     ///< There were some. Guarded by the submission lock.
   /// A task was submitted that accesses it since the host could write it: a device may have a
   /// replica, though the history forgets tasks that have ended. Guarded by the submission lock.
   bool touched = false;
@@ -131,6 +134,8 @@ struct Datum {
   /// Replicas on devices outlive wait(). Written by registrations.
   std::atomic<bool> resident{false};
   std::uint32_t versions_at_home = 0;  ///< Of `versions`, what home held; the submission lock.
+  History history;
+
   Datum* next_free = nullptr;
   /// Every set of partial results for this data. Guarded by the submission lock.
   std::vector<std::shared_ptr<Reduction>> reductions;
