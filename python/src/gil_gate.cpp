@@ -137,29 +137,25 @@ bool is_turn_of_others() noexcept {
   using Clock = std::chrono::steady_clock;
   static thread_local Clock::time_point last;
   const Clock::time_point now = Clock::now();
-  if (now - last < (waiting.load(std::memory_order_relaxed) > 0 ? 500us : 1000us)) return false;
+  if (now - last < 1ms) return false;
   last = now;
   return true;
 }
 
 // Each time that a thread asks for the GIL, who gives it back has to wake it, which takes as long
-// as several small bodies. So it isn't asked for while such bodies follow each other.
+// as several small bodies. So it isn't asked for while such bodies follow each other; nor is their
+// processor's other half kept busy with looking whether they do.
 void let_bodies_run() noexcept {
   using Clock = std::chrono::steady_clock;
-  constexpr auto most = 500us;
-  constexpr auto a_small_body = 30us;
+  constexpr auto most = 1ms;
+  constexpr auto a_small_body = 20us;
   if (waiting.load(std::memory_order_relaxed) == 0) return;
   const Clock::time_point begin = Clock::now();
-  Clock::time_point progress = begin;
-  unsigned seen = entered.load(std::memory_order_relaxed);
-  for (Clock::time_point now = begin; now - progress < a_small_body && now - begin < most;
-       now = Clock::now()) {
-    if (const unsigned count = entered.load(std::memory_order_relaxed); count != seen) {
-      seen = count;
-      progress = now;
-    }
-    std::this_thread::yield();
-  }
+  unsigned seen = 0;
+  do {
+    seen = entered.load(std::memory_order_relaxed);
+    std::this_thread::sleep_for(a_small_body);
+  } while (entered.load(std::memory_order_relaxed) != seen && Clock::now() - begin < most);
 }
 
 GilHere::~GilHere() {

@@ -37,12 +37,12 @@ class GilHere {
 /// Whether this is a thread of ours that Python knows only for the bodies that it runs.
 bool is_own_thread() noexcept;
 
-/// Whether a thread that could keep the GIL lets others have it: some while after it did so last, a
-/// shorter one if threads of ours wait for it. Passing it on takes longer than a small task.
+/// Whether a thread that could keep the GIL lets others have it: a millisecond after it last did.
+/// Passing it on takes longer than a small task.
 bool is_turn_of_others() noexcept;
 
-/// Without the GIL: comes back after half a millisecond, or once no small bodies that waited
-/// for it follow each other.
+/// Without the GIL: comes back after a millisecond, or once no small bodies that waited for it
+/// follow each other.
 void let_bodies_run() noexcept;
 
 /// Lets others hold the GIL while it lives. Its thread is one of Python's, perhaps a daemon.
