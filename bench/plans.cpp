@@ -222,9 +222,14 @@ Machine machine_for(const std::string& file, std::int64_t most_devices, double o
 }
 
 /// That a caller might give: 256 to 4096, but no more than a few tens along an edge, so that all
-/// tasks are simulated.
-std::int64_t drawn_tile(double order, Random& random) {
-  constexpr double least_tile = 256, most_tile = 4096, most_along_an_edge = 40;
+/// tasks are simulated; and so that each device has room for a few.
+std::int64_t drawn_tile(const Machine& machine, double order, Random& random) {
+  constexpr double least_tile = 256, most_along_an_edge = 40, at_once = 6;
+  double most_tile = 4096;
+  for (const Device& device : machine.devices)
+    if (device.space != host_space)
+      most_tile =
+          std::min(most_tile, std::sqrt(static_cast<double>(device.memory_bytes) / (at_once * 8)));
   const double least = std::min(most_tile, std::max(least_tile, order / most_along_an_edge));
   return static_cast<std::int64_t>(least * std::pow(most_tile / least, random.uniform()));
 }
@@ -248,7 +253,7 @@ void print_gains(const Settings& settings, const std::string& operation,
     Random own = random.split();
     const double order = whole(least * std::pow(most / least, own.uniform()));
     Machine machine = machine_for(file, devices, order, i % 2 == 1, own);
-    const std::int64_t tile = has_tiles ? drawn_tile(order, own) : 0;
+    const std::int64_t tile = has_tiles ? drawn_tile(machine, order, own) : 0;
     if (is_drawn) draw_rates(machine, true, own);
     const double all = rate(machine, subject, order, tile);
     for (std::size_t c = 0; c < names.size(); ++c) {

@@ -84,8 +84,8 @@ std::vector<ProductOrder> product_orders(const Engine& engine, const CallPlan& p
   for (std::int64_t p = 0; p < count; ++p) {
     const Range rows = share(plan.rows.count(), grid.rows, p / grid.cols);
     const Range cols = share(plan.cols.count(), grid.cols, p % grid.cols);
-    if (plan.together > 0)
-      orders.emplace_back(PanelShape{rows, cols, inner, plan.at_start, plan.together, plan.height});
+    if (plan.height > 0)
+      orders.emplace_back(PanelShape{rows, cols, inner, plan.at_start, plan.height});
     else
       orders.emplace_back(ProductShape{rows, cols, inner, memory, ratio});
   }

@@ -323,7 +323,7 @@ TileSizes tile_sizes(const Engine& engine, const Problem& problem, const Options
     return {tile, tile};
   }
   const ProductPlan plan = plan_product(engine, group_of(engine), problem, options);
-  return {plan.rows.tile, plan.cols.tile, !plan.orders.empty() || plan.together > 0};
+  return {plan.rows.tile, plan.cols.tile, !plan.orders.empty() || plan.height > 0};
 }
 
 /// Of a factorization by default tiles: its program is given the tile, and takes these.

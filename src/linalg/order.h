@@ -56,8 +56,7 @@ struct PanelShape {
   Range rows;                 ///< Of C and A.
   Range cols;                 ///< Of C and B.
   std::int64_t inner = 0;     ///< Columns of A.
-  std::int64_t at_start = 1;  ///< Columns of C that advance together first,
-  std::int64_t together = 1;  ///< and between two panels.
+  std::int64_t at_start = 1;  ///< Columns of C that advance together first.
   std::int64_t height = 1;    ///< Rows of a panel, at most.
   bool grows = false;         ///< What advances first is a box that grows.
 };
@@ -68,8 +67,8 @@ struct PanelShape {
 /// while columns of B and C stream past; or a panel of B's columns stays; or a block of C stays
 /// while A and B stream past along k. Where the link is the limit, at the start, a box grows by the
 /// slab that gives most products for the tiles it brings; every other panel goes through the
-/// columns backwards, and between panels several advance together along k, so that one panel is
-/// replaced by the next tile by tile. Where all stays, a list schedule is given as it is.
+/// columns backwards, and between panels the last column and the first go along k, so that one
+/// panel is replaced by the next tile by tile. Where all stays, a list schedule is given as it is.
 class ProductOrder {
  public:
   explicit ProductOrder(const ProductShape& shape);

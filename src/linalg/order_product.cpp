@@ -119,30 +119,22 @@ std::int64_t product_traffic(const ProductShape& shape) noexcept {
 namespace {
 
 /// How the panels of a height follow each other. At the start columns enough advance that a step
-/// along k takes longer than bringing its tiles, by some slack; between panels as many as it takes
-/// to bring a panel, if their part of B can stay.
+/// along k takes longer than bringing its tiles, by some slack.
 PanelShape panels_of(const ProductShape& shape, std::int64_t height) noexcept {
   constexpr double slack = 1.2;
   const std::int64_t cols = shape.cols.size();
   const std::int64_t room = shape.memory - spare - height * shape.inner;
-  const auto most = [&](std::int64_t column) {
-    return std::min(cols, std::max<std::int64_t>(1, room / column));
-  };
-  const auto columns = [&](double wanted, std::int64_t column) {
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(wanted)), 1, most(column));
-  };
+  const std::int64_t most = std::min(cols, std::max<std::int64_t>(1, room / (height + 2)));
   const auto rows = static_cast<double>(height);
   const double wanted = slack * shape.load_ratio;
   const double enough = rows > wanted ? rows * wanted / (rows - wanted) : static_cast<double>(cols);
-  return {.rows = shape.rows,
-          .cols = shape.cols,
-          .inner = shape.inner,
-          .at_start = columns(enough, height + 2),
-          .together = uses(SpecialCase::panel_changes)
-                          ? columns(shape.load_ratio, shape.inner + height)
-                          : 1,
-          .height = height,
-          .grows = uses(SpecialCase::growing)};
+  return {
+      .rows = shape.rows,
+      .cols = shape.cols,
+      .inner = shape.inner,
+      .at_start = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(enough)), 1, most),
+      .height = height,
+      .grows = uses(SpecialCase::growing)};
 }
 
 bool is_empty(const Range& rows, const Range& cols, std::int64_t inner) noexcept {
@@ -195,8 +187,8 @@ void ProductOrder::add_panel(const PanelShape& shape, std::int64_t panel, std::i
     if (begin < end)
       stages_.push_back({rows, cut(shape.cols, begin, end, backwards), {0, shape.inner}, way});
   };
-  const std::int64_t first = std::min(panel == 0 ? shape.at_start : shape.together, cols);
-  const std::int64_t rest = std::max(first, cols - (is_last ? 1 : shape.together));
+  const std::int64_t first = std::min<std::int64_t>(panel == 0 ? shape.at_start : 1, cols);
+  const std::int64_t rest = std::max(first, cols - 1);
   push(0, first, Way::by_step);
   for (std::int64_t c = first; c < rest; ++c) push(c, c + 1, Way::by_step);
   push(rest, cols, is_last ? Way::by_tile : Way::by_step);

@@ -23,10 +23,9 @@ struct ProductPlan {
   /// The products of each device, where each holds all that it needs: a list schedule.
   std::vector<std::vector<Product>> orders;
   double seconds = 0;  ///< That it takes.
-  /// Otherwise, if `together` is positive: each device holds so many rows of tiles of A; columns
-  /// advance together where these change, and at the start.
-  std::int64_t height = 1;
-  std::int64_t together = 0;
+  /// Otherwise, if positive: each device holds so many rows of tiles of A at a time, and so many
+  /// columns advance together at the start.
+  std::int64_t height = 0;
   std::int64_t at_start = 0;
 };
 

@@ -107,8 +107,8 @@ class StreamPlanner {
     return most < 1 ? 0 : std::ceil(work.rows / std::ceil(work.rows / most));
   }
 
-  /// Sets how many rows stay, and how many columns advance together where they change: as many as
-  /// take as long as bringing the next rows. Infinite if none fits.
+  /// Sets how many rows stay, and how many columns advance together at the start: as many as take
+  /// as long as bringing these rows. Infinite if none fits.
   double panel_seconds(ProductPlan& plan) const {
     constexpr double share_of_memory = 0.97;
     const Work work = work_of(plan);
@@ -116,7 +116,7 @@ class StreamPlanner {
     const double height = height_of(work, memory);
     if (height < 1) return never_fits;
     const double room = memory - height * work.row_of_a() - 2 * work.bytes_b;
-    // Tiles of C go home while others begin; where panels change, columns of B stay for the next.
+    // Tiles of C go home while others begin.
     const auto fit = [&](double tiles_of_b, double tiles_of_c) {
       return std::floor(room / (tiles_of_b * work.bytes_b + tiles_of_c * height * work.bytes_c));
     };
@@ -124,19 +124,13 @@ class StreamPlanner {
     const double load_column = work.tiles_of_b * work.load_b + height * work.load_c;
     const double store_column = height * work.store_c;
     const double column = height * work.deep * work.product;
-    const auto columns = [&](double gain, double limit) {
-      const double enough = gain > 0 ? std::ceil(load_panel / gain) : work.cols;
-      return std::max(1.0, std::min({enough, limit, work.cols}));
-    };
-    const double at_start = columns(column - load_column, fit(on_their_way, 1));
-    const double most = std::min(fit(work.tiles_of_b, 2), (work.cols + 1) / 2);
-    const double together =
-        uses(SpecialCase::panel_changes) ? columns(2 * column - load_column, most) : 1;
+    const double gain = column - load_column;
+    const double enough = gain > 0 ? std::ceil(load_panel / gain) : work.cols;
+    const double at_start = std::max(1.0, std::min({enough, fit(on_their_way, 1), work.cols}));
     plan.height = static_cast<std::int64_t>(height);
-    plan.at_start = static_cast<std::int64_t>(std::max(at_start, together));
-    plan.together = static_cast<std::int64_t>(together);
-    const double start = std::max(0.0, load_panel + at_start * (load_column - column));
-    const double change = std::max(0.0, load_panel - together * (2 * column - load_column));
+    plan.at_start = static_cast<std::int64_t>(at_start);
+    const double start = std::max(0.0, load_panel - at_start * gain);
+    const double change = std::max(0.0, load_panel - (2 * column - load_column));
     const double apart = fit(on_their_way, 2) < 2 ? store_column : 0;
     return work.first + start + (std::ceil(work.rows / height) - 1) * change + store_column +
            work.rows / height * work.cols * (apart + std::max({column, load_column, store_column}));

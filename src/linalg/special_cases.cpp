@@ -14,20 +14,10 @@ namespace quadriga::linalg {
 namespace {
 
 /// In the order of the values.
-constexpr std::string_view case_names[] = {"lists",
-                                           "pieces",
-                                           "eager",
-                                           "product-trials",
-                                           "panels",
-                                           "square-panels",
-                                           "panel-changes",
-                                           "growing",
-                                           "tile-trials",
-                                           "larger-tiles",
-                                           "places",
-                                           "pulls",
-                                           "symmetric-owners",
-                                           "row-by-row"};
+constexpr std::string_view case_names[] = {
+    "lists",         "pieces",           "eager",       "product-trials", "panels",
+    "square-panels", "growing",          "tile-trials", "larger-tiles",   "places",
+    "pulls",         "symmetric-owners", "row-by-row"};
 static_assert(std::size(case_names) == static_cast<std::size_t>(SpecialCase::row_by_row) + 1);
 
 std::atomic<std::uint32_t> left_out{0};

@@ -18,7 +18,6 @@ enum class SpecialCase : std::uint8_t {
   product_trials,    ///< Products whose plans seem alike are tried.
   panels,            ///< Products that don't fit: tiles of any shape, rows of A stay.
   square_panels,     ///< Squares beside those.
-  panel_changes,     ///< Where rows change, several columns advance together.
   growing,           ///< A box grows while the first tiles arrive.
   tile_trials,       ///< Factorizations: tiles that seem alike are tried.
   larger_tiles,      ///< Of those, larger ones whose trials take little.

@@ -243,7 +243,6 @@ TEST(ProductOrder, PanelsAreCompleteAndChangeTileByTile) {
     panels.cols = {below(3), 3 + below(9)};
     panels.inner = 1 + below(8);
     panels.at_start = below(12);
-    panels.together = below(6);
     panels.grows = trial % 2 == 0;
     const std::vector<Product> order = all_products(panels);
     expect_complete({panels.rows, panels.cols, panels.inner}, order);
@@ -268,7 +267,7 @@ TEST(ProductOrder, ColumnsAdvanceTogetherWherePanelsChange) {
 TEST(ProductOrder, EndsWithOneTileOfCAfterTheOther) {
   const std::vector<Product> expected{{0, 0, 0}, {1, 0, 0}, {0, 0, 1}, {1, 0, 1},
                                       {0, 1, 0}, {0, 1, 1}, {1, 1, 0}, {1, 1, 1}};
-  EXPECT_EQ(all_products(PanelShape{{0, 2}, {0, 2}, 2, 1, 1, 2}), expected);
+  EXPECT_EQ(all_products(PanelShape{{0, 2}, {0, 2}, 2, 1, 2}), expected);
 }
 
 TEST(ProductOrder, GivesAListAsItIs) {
