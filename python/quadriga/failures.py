@@ -10,6 +10,7 @@ may wait long for the GIL, while bodies fail every few microseconds and others w
 from __future__ import annotations
 
 import threading
+from typing import NoReturn
 
 from . import _core
 
@@ -61,3 +62,13 @@ class Failures:
         for number in numbers:
             self._following.pop(number, None)
         return [self._known.pop(number, None) for number in numbers]
+
+
+def raise_kept(error: BaseException) -> NoReturn:
+    """Raise a body's exception as it was raised there: its causes stay those of the body."""
+    cause, context, hides = error.__cause__, error.__context__, error.__suppress_context__
+    try:
+        raise error
+    finally:
+        error.__cause__, error.__context__ = cause, context
+        error.__suppress_context__ = hides

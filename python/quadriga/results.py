@@ -33,6 +33,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, np.generic)
 _LOOKS, _PAUSE = 20, 0.005  # seconds
 _SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _DEEPEST = 32  # containers inside of containers; what is deeper counts as one that hides things
+_MEMBERS = {AttributeError: "obj", StopIteration: "value", SystemExit: "code"}
 _SHALLOW = 2  # from here on holders are known again, as children that hold their parents come often
 
 
@@ -107,18 +108,39 @@ def own_arguments(
     memories: list[Any],
     own: Sequence[Any] = (),
 ) -> None:
-    """The same for an exception's arguments and attributes.
+    """The same for the arguments and attributes of an exception and of those that led to it.
 
     What can't be copied is replaced by its type; not what is too large to be looked into, if no
     operand's memory ends with the task.
     """
-    if exception.args:
-        carried = [[each] for each in exception.args]
-        exception.args = ()
-        exception.args = tuple(_own_of(held, places, memories, own) for held in carried)
-    attributes = getattr(exception, "__dict__", {})
-    for name in list(attributes):
-        attributes[name] = _own_of([attributes.pop(name)], places, memories, own)
+    for each in _chain(exception):
+        if not all(isinstance(argument, _PLAIN) for argument in each.args):
+            carried = [[argument] for argument in each.args]
+            each.args = ()
+            each.args = tuple(_own_of(held, places, memories, own) for held in carried)
+        for kind, name in _MEMBERS.items():
+            if isinstance(each, kind) and not isinstance(getattr(each, name), _PLAIN):
+                held = [getattr(each, name)]
+                setattr(each, name, None)
+                setattr(each, name, _own_of(held, places, memories, own))
+        attributes = getattr(each, "__dict__", {})
+        for name in list(attributes):
+            attributes[name] = _own_of([attributes.pop(name)], places, memories, own)
+
+
+def _chain(exception: BaseException) -> list[BaseException]:
+    """An exception, its causes and contexts, and the members of groups, each once."""
+    found: dict[int, BaseException] = {}
+    left: list[BaseException | None] = [exception]
+    while left:
+        each = left.pop()
+        if each is None or id(each) in found:
+            continue
+        found[id(each)] = each
+        left += [each.__cause__, each.__context__]
+        if isinstance(each, BaseExceptionGroup):
+            left += each.exceptions
+    return list(found.values())
 
 
 def _own_of(

@@ -19,7 +19,7 @@ from .errors import (
     TaskFailed,
     Unavailable,
 )
-from .failures import Failures
+from .failures import Failures, raise_kept
 from .parameters import leaves
 from .place import Place
 from .record import Record
@@ -184,7 +184,7 @@ class Tasks:
             if getattr(raised, "asked", False) or str(error) in self.told:
                 raised = self.failures.take_next()
             if raised is not None:
-                raise raised from None
+                raise_kept(raised)
         self.reap()
 
     def settle(
@@ -267,6 +267,6 @@ class Originals:
     ) -> None:
         try:
             if isinstance(error, TaskFailed):
-                raise self._tasks.original(error) from None
+                raise_kept(self._tasks.original(error))
         finally:
             self._tasks.waiting.pop()

@@ -265,3 +265,31 @@ def test_no_body_runs_on_what_a_failed_task_should_have_written(devices):
             with pytest.raises(ValueError, match="first"):
                 engine.wait()
     assert ran == []
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "emulated:1"])
+def test_what_wait_raises_keeps_its_causes(devices):
+    def first(x):
+        try:
+            raise ValueError("first")
+        except ValueError as error:
+            raise KeyError("second") from error
+
+    def then(x):
+        try:
+            raise ValueError("first")
+        except ValueError:
+            raise KeyError("second")  # noqa: B904
+
+    for body, led in ((first, "__cause__"), (then, "__context__")):
+        fails = quadriga.codelet(access=["update"], host_only=False)(body)
+        with quadriga.Engine(devices) as engine:
+            engine.submit(fails, engine.data(np.zeros(1)).update())
+            with pytest.raises(KeyError, match="second") as failed:
+                engine.wait()
+            assert str(getattr(failed.value, led)) == "first"
+            engine.submit(fails, engine.data(np.zeros(1)).update())
+            with pytest.raises(KeyError, match="second") as failed:
+                quadriga.linalg.matmul(np.eye(2), np.eye(2), engine=engine)
+                engine.wait()
+            assert str(getattr(failed.value, led)) == "first"
