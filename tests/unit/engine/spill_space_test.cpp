@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -145,6 +146,7 @@ TEST(SpillTest, CoresAloneHaveTheFileAsTheirMemory) {
 
 TEST(SpillTest, AFullDiskFailsATaskThatSaysSoAndTheEngineGoesOn) {
   set_log_level(LogLevel::off);
+  const std::shared_ptr<void> until_here(nullptr, [](void*) { set_log_level(LogLevel::warning); });
   Config::global().set("spill_rate", "1GB/s");  // Nothing is measured: the disk is full.
   const FullDisk disk(4 * tile_bytes);
   Engine engine(spilling(false));
