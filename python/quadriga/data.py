@@ -15,6 +15,7 @@ from .arguments import seconds_of
 from .codelets import Codelet, Cost
 from .completion import hides
 from .errors import Error, InvalidArgument, TaskFailed
+from .failures import raise_kept
 from .foreign import DeviceArray, Registered
 from .place import Place
 from .typing import Array
@@ -87,7 +88,7 @@ class OnHost:
                 place.core, _MODES[mode], self._seconds, tasks.look, awaited
             )
         except TaskFailed as error:
-            raise tasks.original(error) from None
+            raise_kept(tasks.original(error))
         finally:
             tasks.waiting.pop()
         assert data.place.array is not None

@@ -9,10 +9,12 @@ may wait long for the GIL, while bodies fail every few microseconds and others w
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import NoReturn
 
 from . import _core
+from .errors import Cancelled
 
 
 class Failures:
@@ -47,7 +49,7 @@ class Failures:
         with self._lock:
             following = list(self._following.items())
         for number, exception in following:
-            if not getattr(exception, "asked", False):
+            if not is_asked(exception):
                 return self.take(number)
         return None
 
@@ -64,11 +66,29 @@ class Failures:
         return [self._known.pop(number, None) for number in numbers]
 
 
+def is_asked(error: BaseException | None) -> bool:
+    """Whether it says no more than that a program cancelled the task, and knows."""
+    return isinstance(error, Cancelled) and error.asked
+
+
 def raise_kept(error: BaseException) -> NoReturn:
     """Raise a body's exception as it was raised there: its causes stay those of the body."""
     cause, context, hides = error.__cause__, error.__context__, error.__suppress_context__
     try:
         raise error
     finally:
-        error.__cause__, error.__context__ = cause, context
-        error.__suppress_context__ = hides
+        set_member(error, "__cause__", cause)
+        set_member(error, "__context__", context)
+        set_member(error, "__suppress_context__", hides)
+
+
+def set_member(error: BaseException, name: str, value: object) -> None:
+    """Set what every exception has, whatever its class allows."""
+    BaseException.__dict__[name].__set__(error, value)
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Add a note once, if the exception takes notes."""
+    with contextlib.suppress(Exception):
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)

@@ -231,7 +231,7 @@ def kind_of(value: Any) -> Kind | None:
     """An array's library and device; None for lists, numbers and sources."""
     if isinstance(value, Registered):
         return None if value.known is None else kind_of(value.known)
-    library = type(value).__module__.partition(".")[0]
+    library = str(type(value).__module__).partition(".")[0]  # None: of a type made by ctypes
     if library == "cupy":
         return Kind("cupy", value.device.id)
     if library == "torch":
@@ -240,9 +240,10 @@ def kind_of(value: Any) -> Kind | None:
         return Kind()
     if isinstance(value, DeviceArray):
         return value.kind
-    if hasattr(value, "__cuda_array_interface__"):
+    # Of the type, as Python looks such names up: what an object's own lookup does is its business.
+    if hasattr(type(value), "__cuda_array_interface__"):
         return Kind(library, "a device")
-    if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _ON_DEVICE:
+    if hasattr(type(value), "__dlpack_device__") and value.__dlpack_device__()[0] in _ON_DEVICE:
         return Kind(library, "a device")
     return None
 
@@ -267,7 +268,7 @@ def seen(value: Any) -> Any:
         return _by_interface(value, interface, kind)
     if kind is not None:  # on a device; `__array__` would copy it from there
         return _by_dlpack(value, kind)
-    if hasattr(value, "__dlpack_device__") and not hasattr(value, "__array__"):
+    if hasattr(type(value), "__dlpack_device__") and not hasattr(type(value), "__array__"):
         return np.from_dlpack(value)
     return value
 

@@ -98,7 +98,7 @@ def _held_by(value: Any) -> Iterable[Any]:
     if isinstance(value, np.flatiter):
         return (value.base,)
     kind = type(value)
-    if not kind.__flags__ & _HAVE_GC or kind.__module__.partition(".")[0] == "quadriga":
+    if not kind.__flags__ & _HAVE_GC or str(kind.__module__).partition(".")[0] == "quadriga":
         return ()
     return gc.get_referents(value)
 

@@ -15,13 +15,13 @@ from .cuda_source import CudaSource, refuse_backwards
 from .data import Operand
 from .division import Division, FineTask
 from .errors import Cancelled, InvalidType
-from .failures import Failures
+from .failures import Failures, is_asked, raise_kept, set_member
 from .given import Given, Lacking, Promised, Result, holds_futures
 from .layout import Layout
 from .per_stream import inside
 from .place import Place
 from .registered import ContentLost
-from .results import own_arguments, owned, refuse_kept
+from .results import causes_of, own_arguments, owned, refuse_kept
 
 if TYPE_CHECKING:
 
@@ -206,8 +206,7 @@ class Record(_Members):
             refuse_kept(f"codelet '{self.codelet.name}'", "an operand", memories)
         except BaseException as exception:
             views.clear()
-            self._fail(exception, places, memories, ended=bool(memories))
-            raise
+            raise_kept(self._fail(exception, places, memories, ended=bool(memories)))
         return None
 
     def run_on_device(
@@ -237,8 +236,7 @@ class Record(_Members):
                     self._keep(held, places, [])
         except BaseException as exception:
             views.clear()
-            self._fail(exception, places, [], ended=True)
-            raise
+            raise_kept(self._fail(exception, places, [], ended=True))
         return None
 
     def _keep(
@@ -268,6 +266,9 @@ class Record(_Members):
         """The task fails by this exception, if by none before."""
         if self.exception is not None:
             return
+        if is_asked(exception) and exception is not self.withdrawn:
+            # Another task was cancelled, which the program knows; that this one failed it doesn't.
+            exception = Cancelled(f"codelet '{self.codelet.name}' failed: {exception}")
         self.exception = exception
         if self.failures is not None:
             self.failures.note(self.number, exception)
@@ -278,12 +279,21 @@ class Record(_Members):
         places: tuple[tuple[int, int], ...],
         memories: list[Any],
         ended: bool,
-    ) -> None:
-        self.note_failure(exception)
+    ) -> BaseException:
+        """What the task fails with, which refers to no operand."""
         if ended:
             # Frames must not keep views of memory that the engine takes back.
-            traceback.clear_frames(exception.__traceback__)
+            for each in causes_of(exception):
+                traceback.clear_frames(each.__traceback__)
         own_arguments(exception, self._places(places), memories, self._own())
+        failure = exception
+        try:
+            refuse_kept(f"codelet '{self.codelet.name}'", "an operand", memories)
+        except InvalidType as kept:
+            set_member(kept, "__cause__", exception)
+            failure = kept
+        self.note_failure(failure)
+        return failure
 
     def _own(self) -> tuple[Any, ...]:
         """What leads to the program's own objects, which may hold operands."""

@@ -16,14 +16,15 @@ import gc
 import inspect
 import sys
 import time
+import types
 from collections.abc import Callable, Iterable, Sequence
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from .device_arrays import bytes_of
-from .errors import InvalidArgument, InvalidType
+from .errors import InvalidType
+from .failures import set_member
 from .foreign import DeviceArray, seen
 from .hidden import MOST, TooMany, leads_to
 from .layout import Layout
@@ -33,7 +34,6 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, np.generic)
 _LOOKS, _PAUSE = 20, 0.005  # seconds
 _SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _DEEPEST = 32  # containers inside of containers; what is deeper counts as one that hides things
-_MEMBERS = {AttributeError: "obj", StopIteration: "value", SystemExit: "code"}
 _SHALLOW = 2  # from here on holders are known again, as children that hold their parents come often
 
 
@@ -113,23 +113,35 @@ def own_arguments(
     What can't be copied is replaced by its type; not what is too large to be looked into, if no
     operand's memory ends with the task.
     """
-    for each in _chain(exception):
+    for each in causes_of(exception):
         if not all(isinstance(argument, _PLAIN) for argument in each.args):
             carried = [[argument] for argument in each.args]
-            each.args = ()
-            each.args = tuple(_own_of(held, places, memories, own) for held in carried)
-        for kind, name in _MEMBERS.items():
-            if isinstance(each, kind) and not isinstance(getattr(each, name), _PLAIN):
-                held = [getattr(each, name)]
-                setattr(each, name, None)
-                setattr(each, name, _own_of(held, places, memories, own))
+            set_member(each, "args", ())
+            set_member(each, "args", tuple(_own_of(k, places, memories, own) for k in carried))
+        for member in _members_of(each):
+            held = [member.__get__(each)]
+            with contextlib.suppress(AttributeError, TypeError):  # it is read-only
+                member.__set__(each, None)
+                member.__set__(each, _own_of(held, places, memories, own))
         attributes = getattr(each, "__dict__", {})
         for name in list(attributes):
             attributes[name] = _own_of([attributes.pop(name)], places, memories, own)
 
 
-def _chain(exception: BaseException) -> list[BaseException]:
-    """An exception, its causes and contexts, and the members of groups, each once."""
+def _members_of(exception: BaseException) -> list[types.MemberDescriptorType]:
+    """What holds objects beside its dictionary: slots, and members as `AttributeError.obj`."""
+    found = []
+    for kind in type(exception).__mro__:
+        for member in vars(kind).values():
+            if isinstance(member, types.MemberDescriptorType):
+                with contextlib.suppress(AttributeError):
+                    if not isinstance(member.__get__(exception), _PLAIN):
+                        found.append(member)
+    return found
+
+
+def causes_of(exception: BaseException) -> list[BaseException]:
+    """An exception, its causes, contexts and arguments, and the members of groups, each once."""
     found: dict[int, BaseException] = {}
     left: list[BaseException | None] = [exception]
     while left:
@@ -138,9 +150,15 @@ def _chain(exception: BaseException) -> list[BaseException]:
             continue
         found[id(each)] = each
         left += [each.__cause__, each.__context__]
-        if isinstance(each, BaseExceptionGroup):
-            left += each.exceptions
+        for argument in each.args:  # of a group: its members
+            left += _exceptions_of(argument)
     return list(found.values())
+
+
+def _exceptions_of(value: Any) -> list[BaseException]:
+    """An exception, or those of a sequence of nothing else."""
+    several = value if isinstance(value, (list, tuple)) else [value]
+    return list(several) if all(isinstance(each, BaseException) for each in several) else []
 
 
 def _own_of(
@@ -151,6 +169,8 @@ def _own_of(
 ) -> Any:
     name = type(held[0]).__name__
     given = None if memories else held[0]
+    if _exceptions_of(held[0]):
+        return held[0]  # these are looked at by themselves
     try:
         return owned(held, places, memories, own)
     except InvalidType as error:
@@ -172,7 +192,7 @@ def _drop_leftovers(memories: list[Any]) -> None:
     for each in gc.get_objects():
         # A generator's frame is in use until the generator has ended.
         if (
-            isinstance(each, FrameType)
+            isinstance(each, types.FrameType)
             and not each.f_code.co_flags & _SUSPENDABLE
             and any(_is_view(local, memories) for local in gc.get_referents(each))
         ):
@@ -258,7 +278,7 @@ def span_of(value: Any) -> range | None:
     """The bytes of an array, wherever it lies; None if it is none."""
     try:
         array = np.asarray(value) if isinstance(value, (memoryview, bytearray)) else seen(value)
-    except (InvalidArgument, ValueError, TypeError):
+    except Exception:  # an object's own lookups may raise anything
         return None
     if isinstance(array, DeviceArray):
         return array.span

@@ -19,7 +19,7 @@ from .errors import (
     TaskFailed,
     Unavailable,
 )
-from .failures import Failures, raise_kept
+from .failures import Failures, add_note, is_asked, raise_kept
 from .parameters import leaves
 from .place import Place
 from .record import Record
@@ -181,7 +181,7 @@ class Tasks:
             raised: BaseException | None = (
                 self.original(error) if isinstance(error, TaskFailed) else error
             )
-            if getattr(raised, "asked", False) or str(error) in self.told:
+            if is_asked(raised) or str(error) in self.told:
                 raised = self.failures.take_next()
             if raised is not None:
                 raise_kept(raised)
@@ -242,9 +242,7 @@ class Tasks:
         error.__dict__.pop("named", None)  # an error that the caller gets can be pickled
         if found is None:
             return error
-        note = str(error).split(" failed: ", 1)[0]
-        if note not in getattr(found, "__notes__", []):
-            found.add_note(note)
+        add_note(found, str(error).split(" failed: ", 1)[0])
         return found
 
 

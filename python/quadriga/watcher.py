@@ -82,7 +82,10 @@ class _Watcher:
             self._watched = [each for each, done in states if not done]
         ended = [each for each, done in states if done]
         for future, callback in ended:
-            call(future, callback)
+            try:
+                call(future, callback)
+            except BaseException:  # SystemExit, too: others wait for their calls
+                _logger.exception("a callback of %r failed", future)
         return bool(ended)
 
 

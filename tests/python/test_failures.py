@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tests/python/test_failures.py: failures come back with their types, whoever waits.
 import contextlib
+import dataclasses
 import pickle
 import sys
 import threading
@@ -293,3 +294,49 @@ def test_what_wait_raises_keeps_its_causes(devices):
                 quadriga.linalg.matmul(np.eye(2), np.eye(2), engine=engine)
                 engine.wait()
             assert str(getattr(failed.value, led)) == "first"
+
+
+class Asked(Exception):
+    asked = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Unchangeable(Exception):
+    code: int
+
+
+class Noted(Exception):
+    __notes__ = "text"
+
+
+@pytest.mark.parametrize("kind", [Asked, Unchangeable, Noted])
+def test_exceptions_of_any_class_are_raised_as_they_are(kind):
+    def fails(x):
+        raise kind(1)
+
+    with quadriga.Engine("cpu:1") as engine:
+        failing = quadriga.codelet(access=["update"])(fails)
+        engine.submit(failing, engine.data(np.zeros(1)).update())
+        with pytest.raises(kind):
+            engine.wait()
+    search = quadriga.Pipeline("1MiB", devices="cpu:1")
+    search.source({"x": np.ones(3)} for _ in range(2)).map(fails)
+    with pytest.raises(kind):
+        search.run()
+
+
+def test_a_body_that_fails_by_anothers_cancellation_fails():
+    """The program knows that the other was cancelled, but not that this one failed by it."""
+    go = threading.Event()
+    with quadriga.Engine("cpu:2") as engine:
+        first = quadriga.codelet(access=["update"])(lambda x: go.wait(60))
+        asks = quadriga.codelet(access=["update"], name="asks")(lambda x, get: get())
+        data = engine.data(np.zeros(1))
+        engine.submit(first, data.update())
+        other = engine.submit(first, data.update())
+        assert other.cancel()
+        failed = engine.submit(asks, engine.data(np.zeros(1)).update(), get=lambda: other.result())
+        go.set()
+        with pytest.raises(quadriga.Cancelled, match="'asks' failed: .*was cancelled"):
+            engine.wait()
+        assert isinstance(failed.exception(), quadriga.Cancelled)

@@ -365,3 +365,25 @@ class TestConcurrentFutures:
         with quadriga.Engine(f"machine={MACHINE}:1,memory=1MiB", virtual_clock=True) as engine:
             futures = [engine.submit(timed, engine.data(np.zeros(3)).update()) for _ in "ab"]
             assert len(concurrent.futures.wait(futures, 20).done) == 2
+
+
+def test_a_callback_that_exits_keeps_no_other_from_being_called(caplog):
+    go, called = threading.Event(), threading.Event()
+    waits = quadriga.codelet(access=["update"])(lambda x: go.wait(60))
+
+    def leave(future):
+        raise SystemExit(1)
+
+    with quadriga.Engine("cpu:1") as engine:
+        first = engine.submit(waits, engine.data(np.zeros(1)).update())
+        first.add_done_callback(leave)
+        first.add_done_callback(lambda future: called.set())
+        go.set()
+        assert called.wait(60)
+        go.clear()
+        called.clear()
+        second = engine.submit(waits, engine.data(np.zeros(1)).update())
+        second.add_done_callback(lambda future: called.set())
+        go.set()
+        assert called.wait(60)
+    assert "a callback of" in caplog.text

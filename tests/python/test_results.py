@@ -328,50 +328,6 @@ def test_what_an_exception_of_a_fine_task_carries_is_copied():
             engine.wait()
 
 
-def lacks(x):
-    return x.nonsense
-
-
-def cause(x):
-    try:
-        raise ValueError("first", x)
-    except ValueError as error:
-        raise KeyError("second") from error
-
-
-def context(x):
-    try:
-        raise ValueError("first", x)
-    except ValueError:
-        raise KeyError("second")  # noqa: B904
-
-
-def group(x):
-    raise ExceptionGroup("several", [ValueError("first", x), StopIteration(x)])
-
-
-FOUND = {
-    lacks: lambda error: [error.obj],
-    cause: lambda error: [error.__cause__.args[1]],
-    context: lambda error: [error.__context__.args[1]],
-    group: lambda error: [error.exceptions[0].args[1], error.exceptions[1].value],
-}
-
-
-@pytest.mark.parametrize("devices", DEVICES)
-@pytest.mark.parametrize("body", FOUND)
-def test_what_led_to_an_exception_carries_no_operand(body, devices):
-    array = np.arange(5.0)
-    fails = quadriga.codelet(access=["update"], host_only=False)(body)
-    with quadriga.Engine(devices) as engine:
-        error = engine.submit(fails, engine.data(array).update()).exception()
-        with pytest.raises(type(error)):
-            engine.wait()
-    for carried in FOUND[body](error):
-        assert not np.shares_memory(carried, array)
-        assert carried.tolist() == [0, 1, 2, 3, 4]
-
-
 def test_an_exception_keeps_the_programs_own_objects():
     class Program:
         def __init__(self):

@@ -14,6 +14,7 @@ from ..arguments import flag
 from ..defaults import default_engine
 from ..engine import Engine
 from ..errors import InvalidArgument, InvalidType, TaskFailed
+from ..failures import raise_kept
 from ..foreign import DeviceArray, await_stream
 from ..machine import Machine
 from ..settings import config
@@ -109,7 +110,7 @@ def start(
                 if isinstance(each, Source) and each.number == number and each.failure is not None:
                     # The engine holds the source, which must not hold what leads to the engine.
                     failure, each.failure = each.failure, None
-                    raise failure from None
+                    raise_kept(failure)
             raise
 
 

@@ -13,6 +13,7 @@ from ..arguments import whole
 from ..current import innermost
 from ..engine import Engine
 from ..errors import Error, InvalidArgument
+from ..failures import add_note, raise_kept
 from ..machine import Machine
 from . import given
 from .chunk import Chunk, label_of
@@ -234,7 +235,7 @@ class Pipeline(Stages):
                     known, chunk = flow.next(in_order, _SLICE)
                 except Error as error:
                     ended = failed = True
-                    raise self._original(error) from None
+                    raise_kept(self._original(error))
                 if view:
                     view.tell()
                 mapped.check()
@@ -376,7 +377,7 @@ class Pipeline(Stages):
         try:
             has_run = flow.run(_SLICE)
         except Error as error:
-            raise self._original(error) from None
+            raise_kept(self._original(error))
         if has_run:
             mapped.check()
         return has_run
@@ -411,5 +412,5 @@ class Pipeline(Stages):
         found = self._raised.get(label)
         if found is None:
             return error
-        found.add_note(f"in stage '{failed[2]}' at chunk {label}" if failed else "in the source")
+        add_note(found, f"in stage '{failed[2]}' at chunk {label}" if failed else "in the source")
         return found

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .. import _core, mapped
 from ..arguments import whole
 from ..errors import Error, InvalidArgument, InvalidType, IoError
+from ..failures import raise_kept
 from ..linalg.arrays import check_type, core_type
 from .matrices import Csr, any_csr, as_csr, common_type, is_matrix
 
@@ -212,7 +213,7 @@ def readable(matrix: Csr | RowBlocks) -> Iterator[_core.CsrView | _core.RowSourc
         yield _core.RowSource(matrix.shape[0], core_type(matrix.dtype), reader)
     except Error:
         if reader.failure is not None:
-            raise reader.failure from None
+            raise_kept(reader.failure)
         raise
     except BaseException:  # Ctrl-C: another thread may be about to read on.
         reader.is_left = True
