@@ -208,6 +208,8 @@ def _to_read(value: Any, depth: int, made: Made) -> Any:
         return rebuilt(value, depth, _to_read, made)
     view = value.view()
     view.flags.writeable = False
+    if isinstance(view, np.ma.MaskedArray):
+        view.unshare_mask()  # which is another array
     return view
 
 

@@ -25,6 +25,7 @@ from ..record import Record
 from . import returned
 from .changed import ChangedFields
 from .chunk import Chunk, Seconds, Shape, Through, label_of, require_names
+from .fields import NOWHERE, is_array, own, place_of
 from .indexed import IndexedSource, given_by
 from .lent import Copies, Lent, explain, lending, lending_parts
 from .pending import Pending
@@ -34,16 +35,6 @@ from .returned import Returned
 # A chunk, its fields, bytes that no kernel uses, and the stages that it passes if not all.
 Shown = tuple[Chunk, "list[FieldTuple]", int, "list[str] | None"]
 FieldTuple = tuple[str, int, int, int, int, _core.DType]
-
-
-class _Nowhere:
-    """Takes places without references, and drops them: the run removes its data itself."""
-
-    def append(self, _: object) -> None:
-        return
-
-
-_NOWHERE: Any = _Nowhere()
 
 
 class _OfPart:
@@ -150,7 +141,7 @@ class Front:
         # Without buffers nothing runs: an estimate may count one chunk many times.
         self._changed_fields = ChangedFields() if buffers is not None else None
         self._places = {
-            use.name: Place(None, layout_of(use.constant), mapped.watch(use.constant), _NOWHERE)  # type: ignore[arg-type]
+            use.name: Place(None, layout_of(use.constant), mapped.watch(use.constant), NOWHERE)  # type: ignore[arg-type]
             for stage in stages
             for use in stage.uses
             if use.constant is not None
@@ -216,7 +207,7 @@ class Front:
             for use in stage.uses:
                 self._complete(chunk, use)
         fields = self._fields(chunk)
-        beside = sum(v.nbytes for k, v in chunk.items() if k not in self._used and _is_array(v))
+        beside = sum(v.nbytes for k, v in chunk.items() if k not in self._used and is_array(v))
         return chunk, fields, beside, names
 
     # Called by the run.
@@ -344,6 +335,9 @@ class Front:
             chunk.sizes.pop(name, None)
             if on_host:
                 value = returned.adopted(value)
+                if name in self._updated:
+                    held, value = [value], None
+                    value = own(held)
             else:
                 chunk.kept[name] = value
                 layout = returned.layout_there(value)
@@ -356,7 +350,7 @@ class Front:
             if not on_host:
                 value = empty_of(self._buffers, layout.shape, layout.dtype)
             chunk.update({name: value})
-            return _tuple_of(name, _place_of(chunk, name, chunk[name]))
+            return _tuple_of(name, place_of(chunk, name, chunk[name]))
         except BaseException as error:
             self.note(chunk.label, error)
             raise
@@ -430,7 +424,7 @@ class Front:
     def _fields(self, chunk: Chunk) -> list[FieldTuple]:
         fields = []
         for name, array in chunk.items():
-            if name not in self._used or not _is_array(array) or array.dtype.hasobject:
+            if name not in self._used or not is_array(array) or array.dtype.hasobject:
                 continue
             if name in self._changed and not array.flags.writeable:
                 raise InvalidArgument(
@@ -438,7 +432,7 @@ class Front:
                 )
             if name in self._updated and self._changed_fields is not None:
                 self._changed_fields.add(chunk, name, array)
-            fields.append(_tuple_of(name, _place_of(chunk, name, array)))
+            fields.append(_tuple_of(name, place_of(chunk, name, array)))
         return fields
 
     def _complete(self, chunk: Chunk, use: KernelUse) -> None:
@@ -473,27 +467,14 @@ class Front:
         reduction = self.reductions.get(name)
         layout = reduction.layout if reduction is not None else chunk.sizes.get(name)
         if layout is not None:
-            return Place(None, layout, None, _NOWHERE)  # type: ignore[arg-type]
+            return Place(None, layout, None, NOWHERE)  # type: ignore[arg-type]
         array = chunk[name]
         if not isinstance(array, np.ndarray):
             raise InvalidType(
                 f"field {name!r} of chunk {chunk.label} is {type(array).__name__}; kernels take "
                 "arrays"
             )
-        return _place_of(chunk, name, array)
-
-
-def _place_of(chunk: Chunk, name: str, array: np.ndarray[Any, Any]) -> Place:
-    """As kernels refer to a chunk's array; made once."""
-    known: Place | None = chunk.places.get(name)
-    if known is None or known.array is not array:
-        known = Place(None, layout_of(array), array, _NOWHERE)  # type: ignore[arg-type]
-        chunk.places[name] = known
-    return known
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray)
+        return place_of(chunk, name, array)
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from ..codelets import Codelet, Cost
 from ..cuda_source import CudaSource
 from ..errors import InvalidArgument, InvalidType
 from ..layout import Layout, layout_of_new
+from ..results import refuse_kept
 from .chunk import Chunk
 
 _UFUNCS = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
@@ -242,7 +243,11 @@ class Own(Reduction):
         self._at(address)[...] = self._initial
 
     def combine(self, into: int, part: int) -> None:
-        self._combine(self._at(into), self._at(part))
+        views = [self._at(into), self._at(part)]
+        memories = [view.base for view in views if view.size]
+        self._combine(*views)
+        views.clear()
+        refuse_kept(f"reduction {self.name!r}: the function that joins", "a part", memories)
 
 
 def reduction_of(

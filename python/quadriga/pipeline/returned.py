@@ -16,6 +16,7 @@ from ..errors import InvalidArgument, InvalidType
 from ..layout import Layout, layout_of, layout_of_new
 from . import given
 from .chunk import Chunk
+from .fields import refuse_masked
 
 Most = Callable[[Chunk], int]
 
@@ -74,8 +75,9 @@ def value_of(returned: Any, stage: str, names: Sequence[str], index: int) -> Any
                 + ", ".join(names)
             )
         returned = returned[index]
-    if hasattr(returned, "__cuda_array_interface__"):
+    if hasattr(type(returned), "__cuda_array_interface__"):
         return returned
+    refuse_masked(f"{names[index]!r}, which kernel '{stage}' returns,", returned)
     if returned is None or isinstance(returned, (str, bytes, Mapping, list, tuple)):
         raise InvalidType(
             f"kernel '{stage}' returns {names[index]!r} as {type(returned).__name__}; expected an "
