@@ -22,7 +22,7 @@ MOST = 1_000_000  # objects that are looked at, which takes about a second
 _HAVE_GC = 1 << 14  # Py_TPFLAGS_HAVE_GC: of types whose objects lead to others
 _CLOSED = (
     type, types.ModuleType, types.CodeType, types.FrameType, types.TracebackType,
-    types.BuiltinFunctionType, weakref.ref, str, bytes, int, float, complex, type(None),
+    weakref.ref, str, bytes, int, float, complex, type(None),
 )  # fmt: skip
 _INTERFACES = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
 
@@ -91,12 +91,19 @@ def _reached(begin: list[Any], met: dict[int, Any]) -> Iterator[Any]:
 
 def _held_by(value: Any) -> Iterable[Any]:
     if isinstance(value, np.ndarray):
-        return value.tolist() if value.dtype.hasobject else ()
+        held = value.tolist() if value.dtype.hasobject else []
+        return [*held, *getattr(value, "__dict__", {}).values()]  # of a class derived from arrays
     if isinstance(value, types.FunctionType):  # its module's names aren't its own
         parts = value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__
         return [each for each in parts if each]
     if isinstance(value, np.flatiter):
         return (value.base,)
+    if isinstance(value, np.nditer):
+        return value.operands
+    if isinstance(value, np.broadcast):
+        return value.iters
+    if isinstance(value, types.BuiltinMethodType):
+        return (value.__self__,)
     kind = type(value)
     if not kind.__flags__ & _HAVE_GC or str(kind.__module__).partition(".")[0] == "quadriga":
         return ()

@@ -229,6 +229,8 @@ class _Walk:
                 is_dict = isinstance(value, dict)
                 walk: Callable[[Any, int], Any] = self._dictionary if is_dict else self._sequence
                 known = value, walk(value, depth)
+                if getattr(value, "__dict__", None) or hasattr(value, "default_factory"):
+                    self.hidden.append(known[1])
                 if depth >= _SHALLOW:
                     self.made[id(value), depth] = known
             return known[1]
@@ -236,11 +238,13 @@ class _Walk:
         if span is None:
             self.hidden.append(value)
             return value
-        if isinstance(value, np.ndarray) and value.dtype.hasobject:
-            self.hidden.append(value)
         # An empty view has no bytes, and keeps an operand's memory.
         if self._overlaps(span) or (len(span) == 0 and getattr(value, "base", None) is not None):
-            return _copied(value)
+            value = _copied(value)
+        if isinstance(value, np.ndarray) and (
+            value.dtype.hasobject or getattr(value, "__dict__", None)
+        ):
+            self.hidden.append(value)
         return value
 
     def is_operand(self, array: Any) -> bool:

@@ -77,7 +77,34 @@ def generate(x):
     return (each for each in x)
 
 
+class Tagged(np.ndarray):
+    """An array with attributes."""
+
+
+class Found(dict[str, Any]):
+    """A dictionary with attributes."""
+
+
+def tagged(x):
+    made = np.zeros(3).view(Tagged)
+    made.weights = x
+    return made
+
+
+def found(x):
+    made = Found(n=1)
+    made.at = x
+    return made
+
+
 HIDDEN = {
+    "mask": lambda x: np.ma.masked_array(np.arange(5.0), mask=x.view(bool)[::8]),
+    "attribute of an array": tagged,
+    "attribute of a dictionary": found,
+    "default": lambda x: collections.defaultdict(lambda: x),
+    "method": lambda x: x.tolist,
+    "iterator of numpy": lambda x: np.nditer(x),
+    "broadcast": lambda x: np.broadcast(x, x),
     "object": lambda x: Box(part(x)),
     "dictionary": lambda x: types.SimpleNamespace(a={"x": (x,)}),
     "namespace": lambda x: types.SimpleNamespace(a=x),
