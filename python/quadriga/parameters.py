@@ -135,10 +135,13 @@ def _frozen(value: Any, depth: int, made: Made) -> Any:
         return value
     mapped.watch(value)
     if kind is memoryview:
+        _settle(value)
         memory = _memory_of(value)
         _check_read(value)
         return memory
     if kind in FROZEN:
+        if kind is bytearray and value:
+            _settle(value)
         return FROZEN[kind](value)
     is_array = isinstance(value, np.ndarray)
     if is_array and not is_writeable(value):
@@ -147,11 +150,16 @@ def _frozen(value: Any, depth: int, made: Made) -> Any:
         return rebuilt(value, depth, _frozen, made)
     known = made.get((id(value), 0))
     if known is None:
-        if not _core.inside_body():  # whose task may be the one that is waited for
-            registered.settle_for_task(value)
+        _settle(value)
         known = made[id(value), 0] = value, copy_of(value)
         _check_read(value)
     return known[1]
+
+
+def _settle(value: Any) -> None:
+    """Wait for pending tasks on some memory, but for bodies: their task may be one of these."""
+    if registered.engines and not _core.inside_body():
+        registered.settle_for_task(np.asarray(value))
 
 
 def _check_read(value: Any) -> None:

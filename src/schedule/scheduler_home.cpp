@@ -58,7 +58,11 @@ bool Scheduler::give_back(Datum& datum, bool overwrites) {
   const Directory& directory = memory_.directory();
   for (SpaceId space = 0; space < memory_.replicas().spaces(); ++space)
     if (directory.in_flight(datum.tile, space)) return false;
-  if (in_use(datum) || (!overwrites && datum.poisoned.load())) return true;
+  if (in_use(datum)) return true;
+  // A task that was submitted after the data had come home may have written them since: what it
+  // wrote isn't home.
+  if (!overwrites && (datum.poisoned.load() || directory.owner(datum.tile) != no_space))
+    return true;
   give(datum);
   return true;
 }

@@ -4,6 +4,7 @@ import collections
 import json
 import pickle
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -432,3 +433,19 @@ def test_operands_are_checked_though_a_parameter_lacks_its_content():
         assert isinstance(failed.exception(), ValueError)
         with pytest.raises(ValueError, match="first"):
             engine.wait()
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "emulated:1,memory=1MiB"])
+def test_buffers_are_copied_once_pending_tasks_on_them_have_ended(devices):
+    def slow(x):
+        time.sleep(0.05)
+        x += 1
+
+    updates = quadriga.codelet(access=["update"], host_only=False)(slow)
+    get = quadriga.codelet(access=[])(lambda given: list(given))
+    buffer = bytearray(4)
+    array = np.frombuffer(buffer, np.uint8)
+    with quadriga.Engine(devices) as engine:
+        for count, given in enumerate((array, memoryview(array), buffer), 1):
+            engine.submit(updates, engine.data(array).update())
+            assert engine.submit(get, given=given).result() == [count] * 4

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <quadriga/engine.h>
 
+#include <atomic>
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -111,6 +113,22 @@ TEST_P(EndedIsHomeTest, ResidentDataStayAndNothingMovesTwice) {
   EXPECT_EQ(value[0], 2);
   // Only what stayed there came home by the last wait.
   EXPECT_EQ(moved() - both, GetParam() == Where::host ? 0u : sizeof value);
+}
+
+/// A wait that has brought data home gives them to the program, unless a task that was submitted
+/// meanwhile has written them again.
+TEST_P(EndedIsHomeTest, AWaitOfAnotherThreadTakesNothingBack) {
+  constexpr int steps = 500;
+  const Data x = tile();
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over.load()) engine().wait(patience);
+  });
+  for (int step = 0; step < steps; ++step)
+    engine().wait(submit(increment(), {{x, Access::update}}), patience);
+  is_over.store(true);
+  other.join();
+  EXPECT_EQ(home(0), steps);
 }
 
 }  // namespace
