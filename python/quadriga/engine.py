@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-import numpy.ma  # now: a child forked while a thread imports it would wait for ever
 import numpy.typing as npt
 
 from . import _core, cuda_libraries, current, others, registered, residence

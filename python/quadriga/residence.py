@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.ma  # now: a child forked while a thread imports it would wait for ever
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
