@@ -80,6 +80,8 @@ class OnHost:
         data = self._data
         core = data.engine.core
         tasks = data.engine._tasks
+        if len(registered.engines) > 1 and not _core.inside_body():
+            self._settle_others()
         tasks.waiting.append(None)
         try:
             place, mode = data.place, self._mode
@@ -100,6 +102,16 @@ class OnHost:
         self._among = registered.held_here()
         self._among.append(self)
         return view
+
+    def _settle_others(self) -> None:
+        """What other engines' tasks wrote is home, and their devices keep nothing that is about to
+        be written.
+        """
+        array = self._data.place.array
+        begin, size = (0, 0) if array is None else registered.memory_of(array)
+        for tasks in registered.settling(size):
+            if tasks.core is not self._data.engine.core:
+                tasks.settle(begin, size, self._mode != "r")
 
     def __exit__(
         self,

@@ -240,15 +240,22 @@ def kind_of(value: Any) -> Kind | None:
         return Kind()
     if isinstance(value, DeviceArray):
         return value.kind
-    # Of the type, as Python looks such names up: what an object's own lookup does is its business.
-    if hasattr(type(value), "__cuda_array_interface__"):
+    if offers(value, "__cuda_array_interface__"):
         return Kind(library, "a device")
-    if hasattr(type(value), "__dlpack_device__") and value.__dlpack_device__()[0] in _ON_DEVICE:
+    if offers(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _ON_DEVICE:
         return Kind(library, "a device")
     return None
 
 
 _ON_DEVICE = (_CUDA, _CUDA_MANAGED)
+
+
+def offers(value: Any, name: str) -> bool:
+    """Whether an object has an attribute; not if its own lookup raises something else."""
+    try:
+        return hasattr(value, name)
+    except Exception:
+        return False
 
 
 def seen(value: Any) -> Any:
@@ -268,7 +275,7 @@ def seen(value: Any) -> Any:
         return _by_interface(value, interface, kind)
     if kind is not None:  # on a device; `__array__` would copy it from there
         return _by_dlpack(value, kind)
-    if hasattr(type(value), "__dlpack_device__") and not hasattr(type(value), "__array__"):
+    if offers(value, "__dlpack_device__") and not offers(value, "__array__"):
         return np.from_dlpack(value)
     return value
 

@@ -180,3 +180,17 @@ def test_threads_with_engines_of_their_own_never_wait_for_each_other():
     for thread in threads:
         thread.join()
     assert counts == [NUMBER] * 4
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_the_host_accesses_what_other_engines_know(resident):
+    array = np.zeros(64)
+    with quadriga.Engine("emulated:1,memory=1MiB") as one, quadriga.Engine("cpu:1") as two:
+        known = one.data(array, resident=resident)
+        one.submit(increase, known.update())
+        with two.data(array).on_host("rw") as here:
+            here += 10
+        one.submit(increase, known.update())
+        with two.data(array).on_host("r") as here:
+            assert here.tolist() == [12] * 64
+        one.wait()

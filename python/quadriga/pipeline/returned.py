@@ -13,6 +13,7 @@ import numpy as np
 from ..codelets import Codelet, Cost
 from ..cuda_source import CudaSource
 from ..errors import InvalidArgument, InvalidType
+from ..foreign import offers
 from ..layout import Layout, layout_of, layout_of_new
 from . import given
 from .chunk import Chunk
@@ -75,7 +76,7 @@ def value_of(returned: Any, stage: str, names: Sequence[str], index: int) -> Any
                 + ", ".join(names)
             )
         returned = returned[index]
-    if hasattr(type(returned), "__cuda_array_interface__"):
+    if offers(returned, "__cuda_array_interface__"):
         return returned
     refuse_masked(f"{names[index]!r}, which kernel '{stage}' returns,", returned)
     if returned is None or isinstance(returned, (str, bytes, Mapping, list, tuple)):
