@@ -256,7 +256,7 @@ TEST(ProductOrder, PanelsAreCompleteAndChangeTileByTile) {
   EXPECT_TRUE(all_products(PanelShape{{0, 0}, {0, 3}, 2}).empty());
 }
 
-TEST(ProductOrder, ColumnsAdvanceTogetherWherePanelsChange) {
+TEST(ProductOrder, ColumnsAdvanceTogetherAtTheStartOnly) {
   const std::vector<Product> expected{
       {0, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 0, 1}, {0, 1, 1}, {0, 2, 1},  // three at the start
       {0, 3, 0}, {0, 3, 1}, {1, 3, 0}, {1, 3, 1},                        // the change
